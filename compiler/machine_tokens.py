@@ -1,0 +1,127 @@
+"""The two ends of the machine: what each token embeds, and how each token is scored.
+
+One token after another: the byte families are parabolas 2b·y - b², whose winner is the integer
+nearest to the result y; single tokens are linear in the opcode point, the distance to the last
+token that is no byte, and the control value.
+"""
+
+from __future__ import annotations
+
+from compiler import circle, isa, opcode_points, rom
+from compiler.graph import Expr, Graph
+
+PROMPT_CURSOR = 2**26
+"""The cursor starts this far below zero, so that prompt tokens fetch position 0, a null
+instruction, and comes up at the closing brace. Memory addresses in a prompt stay below it."""
+
+ROM_START = "rom"
+"""The first token of every prompt: entry 0 of the AND table, and the neutral shift row."""
+
+DUE = 2.0**44
+"""Outweighs everything but another multiple of itself."""
+CLASS = 2.0**22
+"""Outweighs the byte families, which stay below 1022·|y| with |y| < 2^11."""
+
+
+def rom_tokens() -> list[str]:
+    """The head of every prompt: ``compiler.rom``'s tables as tokens."""
+    table = [isa.byte_token(a & b) for a in range(16) for b in range(16)]
+    return [ROM_START, *table[1:], *(row.spelling for row in rom.shift_entries())]
+
+
+def add_tokens(graph: Graph) -> None:
+    """The vocabulary with its embeddings, in the order of the token ids."""
+    for value in range(512):
+        byte, carry = value % 256, value // 256
+        graph.token(isa.byte_token(byte, bool(carry)), carry=carry, **_byte(byte))
+    for byte in range(256):
+        graph.token(isa.out_token(byte), kind=1, delta=-1, step=isa.INSTRUCTION_TOKENS)
+    for delta, stores, branched in isa.COMMITS:
+        step = {"jump": 1} if branched else {"step": isa.INSTRUCTION_TOKENS}
+        spelling = isa.commit_token(delta, stores, branched)
+        graph.token(spelling, kind=1, delta=delta, stores=int(stores), **step)
+    graph.token(isa.BRANCH_TAKEN, kind=1, branch=1)
+    graph.token(isa.CALL_COMMIT, kind=1, jump=1, call_delta=1)
+    graph.token(isa.RETURN_COMMIT, kind=1, jump=-1, call_delta=-1)
+    for spelling in isa.STOP_TOKENS[1:]:  # the opcode token halt also ends the trace
+        graph.token(spelling, kind=1)
+    _add_prompt_tokens(graph)
+
+
+def _byte(value: int) -> dict[str, float]:
+    return {"byte": value, "nibble": value >> 4, "low5": value & 31}
+
+
+def _add_prompt_tokens(graph: Graph) -> None:
+    for name, (x, y) in opcode_points.POINTS.items():
+        graph.token(name, kind=1, byte=x, nibble=y)
+    graph.token(isa.OPEN, kind=1)
+    graph.token(isa.CLOSE, kind=1, step=rom.ROM_TOKENS + 1 + PROMPT_CURSOR)
+    graph.token(isa.SEGMENT, kind=1, jump=1)
+    graph.token(isa.MEMORY, kind=1, branch=-1)
+    for byte in range(256):
+        graph.token(isa.data_token(byte), kind=-1, byte=byte, step=1)
+    for byte in range(256):
+        graph.token(isa.in_token(byte), kind=-2, byte=byte)
+    graph.token(isa.END_OF_INPUT, kind=1, carry=1)
+    graph.token(ROM_START, kind=1, step=-PROMPT_CURSOR, stores=-1, branch=-0.5)
+    for row in dict.fromkeys(rom.shift_entries()):
+        graph.token(
+            row.spelling,
+            kind=1,
+            byte=row.high_offset,
+            nibble=row.low_offset,
+            carry=row.factor,
+            stores=-(1 + row.added - rom.HALF),
+        )
+
+
+def add_scores(graph: Graph, *, result: Expr, control: Expr, dist: Expr, x: Expr, y: Expr) -> None:
+    """Score every token; those that only a prompt contains score below all others."""
+
+    def linear(test: circle.Classifier) -> Expr:
+        return test.x_factor * x + test.y_factor * y + test.constant
+
+    def is_op(name: str) -> Expr:
+        return linear(circle.is_point(opcode_points.POINTS[name]))
+
+    for value in range(512):
+        spelling = isa.byte_token(value % 256, value >= 256)
+        graph.score(spelling, 2 * value * result - value * value)
+    for value in range(256):
+        chosen = CLASS * (is_op("output") - 1) + 1
+        graph.score(isa.out_token(value), 2 * value * result - value * value + chosen)
+    closing = DUE * (dist - 4)
+    for (delta, stores, branched), test in _commit_tests().items():
+        score = closing + CLASS * linear(test)
+        if (delta, stores, branched) == (-1, False, False):
+            score = score + 5 * DUE * control
+        graph.score(isa.commit_token(delta, stores, branched), score)
+    graph.score(isa.BRANCH_TAKEN, DUE * (-2 * control - 1))
+    graph.score(isa.trap_token("trap.out_of_bounds"), DUE * (-4 * control - 4))
+    graph.score(isa.trap_token("trap.stack_exhausted"), DUE * (-6 * control - 9))
+    for name, spelling in ((isa.CALL_COMMIT, "call"), (isa.RETURN_COMMIT, "return")):
+        graph.score(name, closing + CLASS * (2 * is_op(spelling) - 1))
+    for name in ("halt", "unreachable", "trap.divide_by_zero", "trap.integer_overflow"):
+        graph.score(isa.OPCODES[name].ends, DUE * (2 * is_op(name) - 1))
+    for spelling in graph.embedding:
+        if spelling not in graph.scores:
+            graph.score(spelling, -(2.0**52))
+
+
+def _commit_tests() -> dict[tuple[int, bool, bool], circle.Classifier]:
+    """For each commit token the test that is at least 1 on the opcodes that end in it."""
+
+    def one(name: str) -> circle.Classifier:
+        test = circle.is_point(opcode_points.POINTS[name])
+        return circle.Classifier(2 * test.x_factor, 2 * test.y_factor, 2 * test.constant - 1)
+
+    tests = {
+        (delta, stores, False): opcode_points.class_classifier((delta, stores))
+        for delta, stores in opcode_points.CLASS_ROOM
+    }
+    tests[-2, True, False] = one("select")
+    tests[0, False, False] = one("local.tee")
+    tests[0, False, True] = one("br")
+    tests[-1, False, True] = one("br_if")
+    return tests

@@ -1,0 +1,66 @@
+"""The value that the compiler hands on: a token program and what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler import isa
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where one token-program instruction comes from.
+
+    ``function``: name of the wasm function; ``instruction``: the wasm instruction's text
+    (``i32.div_u``), one of ours in parentheses (``(entry)``) where the compiler adds code;
+    ``index``: number of that instruction in its function, -1 for added code.
+    """
+
+    function: str
+    instruction: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program: everything of the prompt but the machine's own tables and the input.
+
+    Attributes:
+        name: file name or other label, for messages.
+        tokens: token spellings: ``memory`` and ``segment``/``data`` tokens, ``{`` ... ``}``.
+        wasm: the module that wasmtime runs as the reference; empty for a token program.
+        origins: one entry per instruction between the braces, in order.
+        wants_args: the program reads its arguments from the head of its input
+            (see :func:`input_bytes`).
+        memory_bytes: size of the initial memory, 0 for none.
+        has_result: the entry returns an i32, which is the exit code (or value) at ``halt``.
+    """
+
+    name: str
+    tokens: tuple[str, ...]
+    wasm: bytes = b""
+    origins: tuple[Origin, ...] = ()
+    wants_args: bool = False
+    memory_bytes: int = 0
+    has_result: bool = False
+    entry: str = ""
+    report: dict[str, object] = field(default_factory=dict)
+
+    def input_bytes(self, args: Sequence[str] = (), stdin: bytes = b"") -> bytes:
+        """All bytes that ``input`` can read: the arguments, if the program wants them, then stdin.
+
+        The argument block is ``argv[0] NUL argv[1] NUL ... NUL`` closed by one more byte 1 per
+        block end: each argument is preceded by a byte 1 and followed by NUL; a byte 0 ends the list.
+        """
+        if not self.wants_args:
+            return stdin
+        block = b"".join(
+            b"\x01" + arg.encode("utf-8", "surrogateescape") + b"\x00"
+            for arg in (self.name, *args)
+        )
+        return block + b"\x00" + stdin
+
+    def input_tokens(self, args: Sequence[str] = (), stdin: bytes = b"") -> list[str]:
+        """The prompt's tail: one token per input byte and the end mark."""
+        return [*map(isa.in_token, self.input_bytes(args, stdin)), isa.END_OF_INPUT]

@@ -1,0 +1,72 @@
+"""The machine's read-only tables: tokens at the head of every prompt, read by position.
+
+Positions 0 to 255 hold the bitwise AND of two nibbles, at 16a + b. Behind them stand the tables
+of the shifts and rotates: for each operation, result byte ``i`` and amount ``s``, where the two
+operand bytes of the 16-bit window stand, the factor that brings the result byte to the front,
+and what is added. A prompt always begins with all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AND_ENTRIES = 256
+SHIFTS = ("i32.shl", "i32.shr_u", "i32.shr_s", "i32.rotl", "i32.rotr")
+"""``i32.shr_s`` names the table for negative operands; others use the one of ``i32.shr_u``."""
+
+AMOUNTS, BYTES = 32, 4
+SHIFT_ENTRIES = AMOUNTS * BYTES
+HALF = 0.5 - 2.0**-9
+"""Subtracted from a shift's result, a multiple of 2^-8: rounding to the nearest integer then
+rounds down."""
+
+
+def shift_base(op: str) -> int:
+    """Position of the first entry of a shift's table."""
+    return AND_ENTRIES + SHIFT_ENTRIES * SHIFTS.index(op)
+
+
+ROM_TOKENS = AND_ENTRIES + SHIFT_ENTRIES * len(SHIFTS)
+
+
+@dataclass(frozen=True)
+class ShiftEntry:
+    """One row: result byte i is floor((256·high + low)·factor) mod 256 + added.
+
+    ``high`` and ``low`` are the two operand bytes at ``i + high_offset`` and ``i + low_offset``
+    (bytes -1 and 4 of an operand read as zero).
+    """
+
+    high_offset: int
+    low_offset: int
+    factor: float
+    added: int
+
+    @property
+    def spelling(self) -> str:
+        """The token, for example ``rom(0,-1,0.0078125,0)``."""
+        return f"rom({self.high_offset},{self.low_offset},{self.factor:g},{self.added})"
+
+
+def shift_entry(op: str, i: int, s: int) -> ShiftEntry:
+    """The table row for result byte ``i`` of ``op`` by ``s`` bits."""
+    whole, part = divmod(s, 8)
+    if op in ("i32.shl", "i32.rotl"):
+        high, low, factor = i - whole, i - whole - 1, 2.0**part / 256
+    else:
+        high, low, factor = i + whole + 1, i + whole, 2.0**-part
+    added = 0
+    if op == "i32.shr_s":
+        added = ((0xFFFFFFFF00000000 >> s) >> (8 * i)) & 0xFF
+    if op in ("i32.rotl", "i32.rotr"):
+        high, low = high % 4, low % 4
+    elif (op == "i32.shl" and high < 0) or (op != "i32.shl" and low > 3):
+        return ShiftEntry(0, 0, 0.0, added)
+    return ShiftEntry(high - i, low - i, factor, added)
+
+
+def shift_entries() -> list[ShiftEntry]:
+    """All rows in the order of the prompt."""
+    return [
+        shift_entry(op, i, s) for op in SHIFTS for i in range(BYTES) for s in range(AMOUNTS)
+    ]

@@ -20,8 +20,8 @@ from compiler import circle, isa, opcode_points, rom
 from compiler.graph import Expr, Graph, Quantity
 from compiler.machine_tokens import PROMPT_CURSOR, add_scores, add_tokens
 
-MOST_STACK_BOOST = 2.0**40
-"""Added to the score of tokens that push, above every squared distance between depths."""
+MOST_DEPTH = 2.0**27
+"""Above every stack depth."""
 LOOSE_FLOORS = ((2.0**17, 2.0**-8), (2.0**12, 2.0**-6))
 """Size and slack of the first two floor heads: they bring the accumulator below 2^17·(1 + 2^-8),
 then below 2^12·(1 + 2^-6), and may take one multiple too few, never one too many."""
@@ -172,14 +172,14 @@ class _Builder:
         )
 
     def read_stack(self) -> None:
-        """Values and positions of the top three stack entries.
-
-        Only tokens that push have the boost, and of those at one depth the latest wins.
-        """
+        """Values and positions of the top three stack entries, pushed at the given depths."""
         g = self.graph
-        squared = g.linear("depth_squared")
-        g.square("depth_squared", self.depth, squared)
-        key = (2 * self.depth, MOST_STACK_BOOST * self.inputs.stores - squared)
+        pushed, squared = g.linear("push_depth"), g.linear("push_depth_squared")
+        level = self.depth + 1
+        g.gate("push_depth", self.inputs.stores, level, pushed)
+        stores_only = MOST_DEPTH * (self.inputs.stores - 1)
+        g.gate("push_depth_squared", level + stores_only, level, squared)
+        key = (2 * pushed, -squared)
         names = ("top", "second", "third")
         self.value = {name: g.linear(name) for name in names[:2]}
         self.place = {name: g.linear(f"{name}_position") for name in names}
@@ -188,9 +188,9 @@ class _Builder:
             values = [(g.position, self.place[name])]
             if name in self.value:
                 values.append((self.word, self.value[name]))
-            g.lookup(name, query=(self.depth - below, 1), key=key, values=values)
+            g.lookup(name, query=(level - below, 1), key=key, values=values)
         amount = [(self.word_low5, self.amount)]
-        g.lookup("amount", query=(self.depth, 1), key=key, values=amount)
+        g.lookup("amount", query=(level, 1), key=key, values=amount)
         self.top_not_zero = g.linear("top_not_zero")
         g.step("top_not_zero", self.value["top"], 1, self.top_not_zero)
 

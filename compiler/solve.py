@@ -1,0 +1,180 @@
+"""Find a plan with OR-tools' CP-SAT solver (the ``scheduler`` extra).
+
+``python -m compiler.solve`` solves the default machine and writes ``compiler/plans/default.json``.
+
+The model has one Boolean "done by half-layer h" per node and h. Births, deaths and erasures of
+quantities are conjunctions and disjunctions of these, so that the number of occupied slots after
+each half-layer is a linear sum, without big-M constraints.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ortools.sat.python import cp_model
+
+from compiler.errors import TransputerError
+from compiler.graph import Graph
+from compiler.machine import build_graph
+from compiler.schedule import Life, Plan, Shape, check_plan, lives, parity
+
+Steps = list[cp_model.IntVar]
+"""Element h is true from the moment when something is done in half-layer h or before."""
+
+
+class _Problem:
+    """The constraint model of one graph and shape."""
+
+    def __init__(self, graph: Graph, shape: Shape) -> None:
+        self.graph, self.shape = graph, shape
+        self.model = cp_model.CpModel()
+        self.done = {name: self._steps(name) for name in graph.nodes}
+        for name, steps in self.done.items():
+            self.model.add(steps[-1] == 1)
+            for time in range(shape.end):
+                if time % 2 != parity(graph.nodes[name]):
+                    before = steps[time - 1] if time else 0
+                    self.model.add(steps[time] == before)
+        self._order()
+        self.born, self.erased = self._lives()
+        self.width = self.model.new_int_var(1, shape.d_model, "d_model")
+        self._slots()
+        self._capacity()
+        self.model.minimize(self.width)
+
+    def _steps(self, name: str) -> Steps:
+        steps = [self.model.new_bool_var(f"{name}@{time}") for time in range(self.shape.end)]
+        for earlier, later in zip(steps, steps[1:], strict=False):
+            self.model.add_implication(earlier, later)
+        return steps
+
+    def _order(self) -> None:
+        for node in self.graph.nodes.values():
+            for earlier in self.graph.dependencies(node):
+                self.model.add(self.done[node.name][0] == 0)
+                for time in range(1, self.shape.end):
+                    self.model.add_implication(
+                        self.done[node.name][time], self.done[earlier][time - 1]
+                    )
+
+    def _lives(self) -> tuple[dict[str, Steps], dict[str, Steps]]:
+        writers, readers = self.graph.writers(), self.graph.readers()
+        scored = self.graph.scored()
+        born, erased = {}, {}
+        for name in self.graph.quantities:
+            born[name] = self._steps(f"born {name}")
+            for writer in writers[name]:
+                for time in range(self.shape.end):
+                    self.model.add_implication(self.done[writer][time], born[name][time])
+            if name in self.graph.inputs:
+                self.model.add(born[name][0] == 1)
+            erased[name] = self._steps(f"erased {name}")
+            if name in scored:
+                self.model.add(erased[name][-1] == 0)
+            for reader in readers[name]:
+                for time in range(self.shape.end):
+                    self.model.add_implication(erased[name][time], self.done[reader][time])
+            for writer in writers[name]:
+                self.model.add(erased[name][0] == 0)
+                for time in range(1, self.shape.end):
+                    self.model.add_implication(erased[name][time], self.done[writer][time - 1])
+        return born, erased
+
+    def _slots(self) -> None:
+        """What is not an integer needs its slot one half-layer sooner and longer."""
+        self.model.add(len(self.graph.inputs) <= self.width)
+        for time in range(self.shape.end):
+            occupied = []
+            for name, quantity in self.graph.quantities.items():
+                sooner = min(time + (0 if quantity.integral else 1), self.shape.end - 1)
+                later = time - (0 if quantity.integral else 1)
+                occupied.append(self.born[name][sooner])
+                if later >= 0:
+                    occupied.append(-1 * self.erased[name][later])
+            self.model.add(sum(occupied) <= self.width)
+
+    def _capacity(self) -> None:
+        for time in range(self.shape.end):
+            limit = self.shape.d_ffn if time % 2 else self.shape.n_heads
+            weight = 1 if time % 2 else 2
+            nodes = [self._at(steps, time) for steps in self.done.values()]
+            erasures = [self._at(steps, time) for steps in self.erased.values()]
+            self.model.add(weight * sum(nodes) + sum(erasures) <= weight * limit)
+
+    @staticmethod
+    def _at(steps: Steps, time: int) -> cp_model.LinearExprT:
+        return steps[time] - (steps[time - 1] if time else 0)
+
+
+def solve(graph: Graph, shape: Shape, seconds: float, workers: int = 2, log: bool = False) -> Plan:
+    """The plan with the fewest residual slots that was found in ``seconds``.
+
+    Raises TransputerError if there is none, or none was found in time.
+    """
+    problem = _Problem(graph, shape)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = workers
+    solver.parameters.random_seed = 1
+    solver.parameters.log_search_progress = log
+    status = solver.solve(problem.model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        raise TransputerError(f"no plan for {shape}: {solver.status_name(status)}")
+    times = {n: _first(solver, steps) for n, steps in problem.done.items()}
+    erased = {
+        n: time for n, steps in problem.erased.items() if (time := _first(solver, steps)) < shape.end
+    }
+    plan = place(graph, shape, times, erased)
+    faults = check_plan(graph, plan)
+    if faults:
+        raise TransputerError("the solver's plan is wrong: " + "; ".join(faults))
+    return plan
+
+
+def _first(solver: cp_model.CpSolver, steps: Sequence[cp_model.IntVar]) -> int:
+    return next((t for t, step in enumerate(steps) if solver.value(step)), len(steps))
+
+
+def place(
+    graph: Graph, shape: Shape, times: Mapping[str, int], erased: Mapping[str, int]
+) -> Plan:
+    """Give every quantity a slot, first come first served; erasures that free nothing are dropped."""
+    life = lives(graph, times, shape.end)
+    slots: dict[str, int] = {}
+    holder: list[str | None] = [None] * shape.d_model
+    for name in sorted(graph.quantities, key=lambda n: (life[n].birth, graph.quantities[n].integral)):
+        slot = next(
+            (s for s, old in enumerate(holder) if _is_free(graph, life, erased, old, name)), None
+        )
+        if slot is None:
+            raise TransputerError(f"no free slot for {name}")
+        slots[name] = slot
+        holder[slot] = name
+    kept = {name: time for name, time in erased.items() if holder[slots[name]] != name}
+    return Plan(shape, dict(times), slots, kept)
+
+
+def _is_free(
+    graph: Graph, life: Mapping[str, Life], erased: Mapping[str, int], old: str | None, new: str
+) -> bool:
+    if old is None:
+        return True
+    both_integral = graph.quantities[old].integral and graph.quantities[new].integral
+    return old in erased and erased[old] + (0 if both_integral else 1) <= life[new].birth
+
+
+def main() -> None:
+    """Solve the default machine and write its plan."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "plans/default.json")
+    options = parser.parse_args()
+    plan = solve(build_graph(), Shape(), options.seconds, log=True)
+    options.output.write_text(plan.to_json(), encoding="utf-8")
+    print(f"{options.output}: {1 + max(plan.slots.values())} slots")
+
+
+if __name__ == "__main__":
+    main()

@@ -37,7 +37,7 @@ class _Form:
         return total
 
 
-class _Head:
+class Head:
     """All keys and values of one lookup so far."""
 
     def __init__(self, node: Lookup) -> None:
@@ -58,7 +58,11 @@ class _Head:
         self._approximate[:, count] = [float(k) for k in key]
         self._keys.append(key)
         self._stored.append(tuple(form(values) for form in self._values))
-        winners = self._winners(self._query[0](values), self._query[1](values))
+        return self.fetch(self._query[0](values), self._query[1](values))
+
+    def fetch(self, qx: Exact, qy: Exact) -> tuple[Exact, ...]:
+        """The values at the key with the greatest score for the query (qx, qy)."""
+        winners = self._winners(qx, qy)
         if self.mode == "latest":
             return self._stored[winners[-1]]
         columns = zip(*(self._stored[w] for w in winners), strict=True)
@@ -90,7 +94,7 @@ class Evaluator:
         self.length = 0
         self.values: Values = {}
         self._nodes = [
-            (node, _Head(node) if isinstance(node, Lookup) else _neuron(node), _terms(node))
+            (node, Head(node) if isinstance(node, Lookup) else _neuron(node), _terms(node))
             for node in graph.ordered()
         ]
         self._scores = [(token, _Form(expr)) for token, expr in graph.scores.items()]
@@ -106,15 +110,19 @@ class Evaluator:
         for name, value in self.graph.embedding[token].items():
             values[name] = exact(value)
         for _, compute, terms in self._nodes:
-            if isinstance(compute, _Head):
+            if isinstance(compute, Head):
                 fetched = compute.attend(values)
             else:
-                gate, value = compute
-                fetched = (max(gate(values), 0) * value(values),)
+                gate, factor = compute
+                fetched = (max(gate(values), 0) * factor(values),)
             for target, number, coefficient in terms:
                 values[target] += coefficient * fetched[number]
         self.values = values
         self.length += 1
+
+    def head(self, name: str) -> Head:
+        """The head of the lookup ``name`` with all that it holds so far."""
+        return next(h for node, h, _ in self._nodes if node.name == name and isinstance(h, Head))
 
     def best(self) -> str:
         """The token with the greatest score; of equals the one with the lowest id."""
@@ -129,9 +137,7 @@ def _terms(node: Lookup | Gate) -> list[tuple[str, int, Exact]]:
     return [(term.target, term.value, exact(term.coefficient)) for term in node.terms]
 
 
-def generate(
-    graph: Graph, prompt: Iterable[str], stop: Iterable[str], limit: int
-) -> Iterator[str]:
+def generate(graph: Graph, prompt: Iterable[str], stop: Iterable[str], limit: int) -> Iterator[str]:
     """The tokens that follow ``prompt``, up to and including a stop token, at most ``limit``."""
     evaluator = Evaluator(graph)
     for token in prompt:

@@ -20,6 +20,7 @@ from typing import Literal
 
 Mode = Literal["latest", "mean"]
 Partial = Mapping[str, tuple[str, ...]]
+"""See :meth:`Graph.dependencies`."""
 
 ONE, POSITION, POSITION_SQUARED = "one", "position", "position_squared"
 
@@ -75,6 +76,12 @@ class Quantity(Expr):
         super().__init__({name: 1})
         self.name = name
         self.integral = integral
+
+
+Targets = Quantity | Mapping[Quantity, float]
+"""Where a value goes: one quantity, or several with a coefficient each."""
+Fetched = Sequence[tuple[Expr, Targets]]
+"""What a head fetches, and where it goes."""
 
 
 def as_expr(value: Expr | float) -> Expr:
@@ -187,7 +194,7 @@ class Graph:
         *,
         query: tuple[Expr | float, Expr | float],
         key: tuple[Expr | float, Expr | float],
-        values: Sequence[tuple[Expr, Mapping[Quantity, float] | Quantity]],
+        values: Fetched,
         mode: Mode = "latest",
         partial: Partial | None = None,
     ) -> None:
@@ -219,7 +226,7 @@ class Graph:
         self,
         name: str,
         at: Expr,
-        values: Sequence[tuple[Expr, Mapping[Quantity, float] | Quantity]],
+        values: Fetched,
         partial: Partial | None = None,
     ) -> None:
         """Fetch from the token at position ``at`` (the nearest one if there is none).
@@ -267,7 +274,7 @@ class Graph:
         name: str,
         gate: Expr | float,
         value: Expr | float,
-        into: Mapping[Quantity, float] | Quantity,
+        into: Targets,
         partial: Partial | None = None,
     ) -> None:
         """One neuron: adds ``max(0, gate) * value`` to its targets."""
@@ -293,8 +300,8 @@ class Graph:
             raise ValueError(f"node {node.name!r} is defined twice or names unknown {unknown}")
         self.nodes[node.name] = node
 
-    def dependencies(self, node: Node) -> set[str]:
-        """Nodes that must come in an earlier half-layer than ``node``.
+    def dependencies(self) -> dict[str, set[str]]:
+        """For each node the nodes that must come in an earlier half-layer.
 
         These are all writers of the quantities it reads, except that for a quantity named in
         ``node.partial`` only the writers listed there count: the node reads an accumulator in
@@ -302,16 +309,18 @@ class Graph:
         """
         writers = self.writers()
         return {
-            writer
-            for name in node.reads()
-            for writer in node.partial.get(name, tuple(writers[name]))
+            node.name: {
+                writer
+                for name in node.reads()
+                for writer in node.partial.get(name, tuple(writers[name]))
+            }
+            for node in self.nodes.values()
         }
 
     def ordered(self) -> list[Node]:
         """All nodes in an order that respects :meth:`dependencies` (ValueError on a cycle)."""
-        waits = {name: self.dependencies(node) for name, node in self.nodes.items()}
         try:
-            order = list(TopologicalSorter(waits).static_order())
+            order = list(TopologicalSorter(self.dependencies()).static_order())
         except CycleError as error:
             raise ValueError(f"the graph has a cycle: {error.args[1]}") from error
         return [self.nodes[name] for name in order]
@@ -337,5 +346,5 @@ class Graph:
         return {name for expr in self.scores.values() for name in expr.terms}
 
 
-def _targets(into: Mapping[Quantity, float] | Quantity) -> Iterable[tuple[Quantity, float]]:
+def _targets(into: Targets) -> Iterable[tuple[Quantity, float]]:
     return [(into, 1.0)] if isinstance(into, Quantity) else list(into.items())

@@ -63,6 +63,8 @@ BINARY = (
     "i32.add", "i32.sub", "i32.mul", "i32.and", "i32.or", "i32.xor",
     "i32.shl", "i32.shr_u", "i32.shr_s", "i32.rotl", "i32.rotr",
 )  # fmt: skip
+DIVISIONS = ("i32.div_u", "i32.div_s", "i32.rem_u", "i32.rem_s")
+"""These write four quotient digits before their four value bytes: at most 9 tokens."""
 COMPARISONS = (
     "i32.eq", "i32.ne", "i32.lt_s", "i32.lt_u", "i32.gt_s", "i32.gt_u",
     "i32.le_s", "i32.le_u", "i32.ge_s", "i32.ge_u",
@@ -82,7 +84,7 @@ TRAPS = {
     "trap.stack_exhausted": "call stack exhausted",
 }
 """Trapping opcode: the reason, in the words of the WebAssembly suite. The machine raises the
-last two itself; the compiler writes the others where a routine must trap."""
+others itself; ``unreachable`` is an instruction of the program."""
 
 
 def trap_token(opcode: str) -> str:
@@ -102,7 +104,7 @@ def _opcodes() -> tuple[Opcode, ...]:
         *(Opcode(name, value, 1, 1) for name in LOADS),
         Opcode("input", value, 1, 1),
         *(Opcode(name, value, 2, 0) for name in STORES),
-        *(Opcode(name, value, 2, 1) for name in BINARY),
+        *(Opcode(name, value, 2, 1) for name in (*BINARY, *DIVISIONS)),
         Opcode("i32.eqz", value, 1, 1),
         *(Opcode(name, value, 2, 1) for name in COMPARISONS),
         Opcode("select", value, 3, 1),
@@ -113,7 +115,7 @@ def _opcodes() -> tuple[Opcode, ...]:
         Opcode("call", Shape.CALL, 0, 0, "call_commit"),
         Opcode("return", Shape.RETURN, 0, 0, "return_commit"),
         Opcode("halt", Shape.SINGLE, 0, 0, "halt"),
-        *(Opcode(name, Shape.SINGLE, 0, 0, trap_token(name)) for name in TRAPS),
+        Opcode("unreachable", Shape.SINGLE, 0, 0, trap_token("unreachable")),
     ]
     return tuple(rows)
 
@@ -159,6 +161,11 @@ def in_token(value: int) -> str:
 def data_token(value: int) -> str:
     """A byte of initial memory: ``data(41)``, always in hex."""
     return f"data({value:02x})"
+
+
+def digit_token(weight: int, value: int) -> str:
+    """A base-256 quotient digit, the digit of 256^``weight``: ``q3(00)``, always in hex."""
+    return f"q{weight}({value:02x})"
 
 
 def commit_token(delta: int, stores: bool, branched: bool) -> str:

@@ -23,10 +23,29 @@ CLASS = 2.0**22
 """Outweighs the byte families, which stay below 1022·|y| with |y| < 2^11."""
 
 
+DIGIT_WEIGHTS = (3, 2, 1, 0)
+"""Powers of 256 of the quotient digits in the order in which they are written."""
+FIRST = {"low5": 256.0**3}
+"""What tokens that are neither bytes nor digits say about the next quotient digit: its weight."""
+
+
+CONTROL_TOKENS = {
+    isa.BRANCH_TAKEN: -1,
+    isa.trap_token("trap.out_of_bounds"): -2,
+    isa.trap_token("trap.stack_exhausted"): -3,
+    isa.trap_token("trap.divide_by_zero"): -4,
+    isa.trap_token("trap.integer_overflow"): -5,
+}
+"""Control value at which a token is written; 1 stands for ``commit(-1,sts=0,bt=0)``."""
+FIRST_DIGIT = -6
+"""Control value of the first quotient digit; the following ones count down."""
+
+
 def rom_tokens() -> list[str]:
     """The head of every prompt: ``compiler.rom``'s tables as tokens."""
     table = [isa.byte_token(a & b) for a in range(16) for b in range(16)]
-    return [ROM_START, *table[1:], *(row.spelling for row in rom.shift_entries())]
+    rows = [row.spelling for row in rom.table_rows()]
+    return [ROM_START, *table[1:], *rows]
 
 
 def add_tokens(graph: Graph) -> None:
@@ -35,16 +54,21 @@ def add_tokens(graph: Graph) -> None:
         byte, carry = value % 256, value // 256
         graph.token(isa.byte_token(byte, bool(carry)), carry=carry, **_byte(byte))
     for byte in range(256):
-        graph.token(isa.out_token(byte), kind=1, delta=-1, step=isa.INSTRUCTION_TOKENS)
+        graph.token(isa.out_token(byte), kind=1, **FIRST, delta=-1, step=isa.INSTRUCTION_TOKENS)
+    for weight in DIGIT_WEIGHTS:
+        for byte in range(256):
+            value, left = byte * 256**weight, 256.0 ** ((weight - 1) % 5)
+            spelling = isa.digit_token(weight, byte)
+            graph.token(spelling, kind=1, digit=value, low5=left, branch=4 - weight)
     for delta, stores, branched in isa.COMMITS:
         step = {"jump": 1} if branched else {"step": isa.INSTRUCTION_TOKENS}
         spelling = isa.commit_token(delta, stores, branched)
-        graph.token(spelling, kind=1, delta=delta, stores=int(stores), **step)
-    graph.token(isa.BRANCH_TAKEN, kind=1, branch=1)
-    graph.token(isa.CALL_COMMIT, kind=1, jump=1, call_delta=1)
-    graph.token(isa.RETURN_COMMIT, kind=1, jump=-1, call_delta=-1)
+        graph.token(spelling, kind=1, **FIRST, delta=delta, stores=int(stores), **step)
+    graph.token(isa.BRANCH_TAKEN, kind=1, **FIRST, branch=1)
+    graph.token(isa.CALL_COMMIT, kind=1, **FIRST, jump=1, call_delta=1)
+    graph.token(isa.RETURN_COMMIT, kind=1, **FIRST, jump=-1, call_delta=-1)
     for spelling in isa.STOP_TOKENS[1:]:  # the opcode token halt also ends the trace
-        graph.token(spelling, kind=1)
+        graph.token(spelling, kind=1, **FIRST)
     _add_prompt_tokens(graph)
 
 
@@ -54,29 +78,31 @@ def _byte(value: int) -> dict[str, float]:
 
 def _add_prompt_tokens(graph: Graph) -> None:
     for name, (x, y) in opcode_points.POINTS.items():
-        graph.token(name, kind=1, byte=x, nibble=y)
-    graph.token(isa.OPEN, kind=1)
-    graph.token(isa.CLOSE, kind=1, step=rom.ROM_TOKENS + 1 + PROMPT_CURSOR)
-    graph.token(isa.SEGMENT, kind=1, jump=1)
-    graph.token(isa.MEMORY, kind=1, branch=-1)
+        graph.token(name, kind=1, **FIRST, byte=x, nibble=y)
+    graph.token(isa.OPEN, kind=1, **FIRST)
+    graph.token(isa.CLOSE, kind=1, **FIRST, step=rom.ROM_TOKENS + 1 + PROMPT_CURSOR)
+    graph.token(isa.SEGMENT, kind=1, **FIRST, jump=1)
+    graph.token(isa.MEMORY, kind=1, **FIRST, branch=-1)
     for byte in range(256):
         graph.token(isa.data_token(byte), kind=-1, byte=byte, step=1)
     for byte in range(256):
         graph.token(isa.in_token(byte), kind=-2, byte=byte)
-    graph.token(isa.END_OF_INPUT, kind=1, carry=1)
-    graph.token(ROM_START, kind=1, step=-PROMPT_CURSOR, stores=-1, branch=-0.5)
-    for row in dict.fromkeys(rom.shift_entries()):
+    graph.token(isa.END_OF_INPUT, kind=1, **FIRST)
+    graph.token(ROM_START, kind=1, **FIRST, step=-PROMPT_CURSOR, stores=-1, branch=-0.5)
+    for row in dict.fromkeys(rom.table_rows()):
         graph.token(
             row.spelling,
             kind=1,
             byte=row.high_offset,
             nibble=row.low_offset,
             carry=row.factor,
-            stores=-(1 + row.added - rom.HALF),
+            stores=-(1 + row.added),
         )
 
 
-def add_scores(graph: Graph, *, result: Expr, control: Expr, dist: Expr, x: Expr, y: Expr) -> None:
+def add_scores(
+    graph: Graph, *, result: Expr, digit: Expr, control: Expr, dist: Expr, x: Expr, y: Expr
+) -> None:
     """Score every token; those that only a prompt contains score below all others."""
 
     def linear(test: circle.Classifier) -> Expr:
@@ -97,16 +123,24 @@ def add_scores(graph: Graph, *, result: Expr, control: Expr, dist: Expr, x: Expr
         if (delta, stores, branched) == (-1, False, False):
             score = score + 5 * DUE * control
         graph.score(isa.commit_token(delta, stores, branched), score)
-    graph.score(isa.BRANCH_TAKEN, DUE * (-2 * control - 1))
-    graph.score(isa.trap_token("trap.out_of_bounds"), DUE * (-4 * control - 4))
-    graph.score(isa.trap_token("trap.stack_exhausted"), DUE * (-6 * control - 9))
+    for spelling, code in CONTROL_TOKENS.items():
+        graph.score(spelling, _chosen(control, code))
+    for weight in DIGIT_WEIGHTS:
+        for value in range(256):
+            score = 2 * value * digit - value * value + _chosen(control, FIRST_DIGIT - (3 - weight))
+            graph.score(isa.digit_token(weight, value), score)
     for name, spelling in ((isa.CALL_COMMIT, "call"), (isa.RETURN_COMMIT, "return")):
         graph.score(name, closing + CLASS * (2 * is_op(spelling) - 1))
-    for name in ("halt", "unreachable", "trap.divide_by_zero", "trap.integer_overflow"):
+    for name in ("halt", "unreachable"):
         graph.score(isa.OPCODES[name].ends, DUE * (2 * is_op(name) - 1))
     for spelling in graph.embedding:
         if spelling not in graph.scores:
             graph.score(spelling, -(2.0**52))
+
+
+def _chosen(control: Expr, code: int) -> Expr:
+    """A parabola in the control value: of all codes and 0 the greatest where control is ``code``."""
+    return DUE * (2 * code * control - code * code)
 
 
 def _commit_tests() -> dict[tuple[int, bool, bool], circle.Classifier]:

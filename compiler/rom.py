@@ -3,7 +3,8 @@
 Positions 0 to 255 hold the bitwise AND of two nibbles, at 16a + b. Behind them stand the tables
 of the shifts and rotates: for each operation, result byte ``i`` and amount ``s``, where the two
 operand bytes of the 16-bit window stand, the factor that brings the result byte to the front,
-and what is added. A prompt always begins with all of it.
+and what is added. Last come the factors 256^-i that a division's result bytes need. A prompt
+always begins with all of it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ SHIFTS = ("i32.shl", "i32.shr_u", "i32.shr_s", "i32.rotl", "i32.rotr")
 
 AMOUNTS, BYTES = 32, 4
 SHIFT_ENTRIES = AMOUNTS * BYTES
+FINE_HALF = 0.5 - 2.0**-25
+"""The same for the bytes of products, which are multiples of 2^-24."""
 HALF = 0.5 - 2.0**-9
 """Subtracted from a shift's result, a multiple of 2^-8: rounding to the nearest integer then
 rounds down."""
@@ -26,7 +29,9 @@ def shift_base(op: str) -> int:
     return AND_ENTRIES + SHIFT_ENTRIES * SHIFTS.index(op)
 
 
-ROM_TOKENS = AND_ENTRIES + SHIFT_ENTRIES * len(SHIFTS)
+DIVISION_BASE = AND_ENTRIES + SHIFT_ENTRIES * len(SHIFTS)
+"""Position of the row for result byte 0 of a division."""
+ROM_TOKENS = DIVISION_BASE + BYTES
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,12 @@ class ShiftEntry:
     high_offset: int
     low_offset: int
     factor: float
-    added: int
+    added: float
 
     @property
     def spelling(self) -> str:
         """The token, for example ``rom(0,-1,0.0078125,0)``."""
-        return f"rom({self.high_offset},{self.low_offset},{self.factor:g},{self.added})"
+        return f"rom({self.high_offset},{self.low_offset},{self.factor:g},{self.added:g})"
 
 
 def shift_entry(op: str, i: int, s: int) -> ShiftEntry:
@@ -61,12 +66,19 @@ def shift_entry(op: str, i: int, s: int) -> ShiftEntry:
     if op in ("i32.rotl", "i32.rotr"):
         high, low = high % 4, low % 4
     elif (op == "i32.shl" and high < 0) or (op != "i32.shl" and low > 3):
-        return ShiftEntry(0, 0, 0.0, added)
-    return ShiftEntry(high - i, low - i, factor, added)
+        return ShiftEntry(0, 0, 0.0, added - HALF)
+    return ShiftEntry(high - i, low - i, factor, added - HALF)
 
 
-def shift_entries() -> list[ShiftEntry]:
-    """All rows in the order of the prompt."""
-    return [
-        shift_entry(op, i, s) for op in SHIFTS for i in range(BYTES) for s in range(AMOUNTS)
-    ]
+def division_entry(i: int) -> ShiftEntry:
+    """The row for result byte ``i`` of a division: an empty window and the factor 256^-i.
+
+    The byte is a multiple of that factor, and rounding must round it down.
+    """
+    return ShiftEntry(-1 - i, -1 - i, 256.0**-i, 256.0**-i / 2 - 0.5)
+
+
+def table_rows() -> list[ShiftEntry]:
+    """All rows behind the AND table, in the order of the prompt."""
+    shifts = [shift_entry(op, i, s) for op in SHIFTS for i in range(BYTES) for s in range(AMOUNTS)]
+    return [*shifts, *(division_entry(i) for i in range(BYTES))]

@@ -115,11 +115,12 @@ def check_plan(graph: Graph, plan: Plan) -> list[str]:
 
 
 def _wrong_times(graph: Graph, plan: Plan) -> Iterator[str]:
+    waits = graph.dependencies()
     for node in graph.nodes.values():
         time = plan.times[node.name]
         if not 0 <= time < plan.shape.end or time % 2 != parity(node):
             yield f"{node.name} stands in half-layer {time}"
-        for earlier in graph.dependencies(node):
+        for earlier in waits[node.name]:
             if plan.times[earlier] >= time:
                 yield f"{node.name} reads what {earlier} has not written yet"
 

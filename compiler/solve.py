@@ -51,13 +51,11 @@ class _Problem:
         return steps
 
     def _order(self) -> None:
-        for node in self.graph.nodes.values():
-            for earlier in self.graph.dependencies(node):
-                self.model.add(self.done[node.name][0] == 0)
+        for name, waits in self.graph.dependencies().items():
+            for earlier in waits:
+                self.model.add(self.done[name][0] == 0)
                 for time in range(1, self.shape.end):
-                    self.model.add_implication(
-                        self.done[node.name][time], self.done[earlier][time - 1]
-                    )
+                    self.model.add_implication(self.done[name][time], self.done[earlier][time - 1])
 
     def _lives(self) -> tuple[dict[str, Steps], dict[str, Steps]]:
         writers, readers = self.graph.writers(), self.graph.readers()
@@ -86,25 +84,26 @@ class _Problem:
         """What is not an integer needs its slot one half-layer sooner and longer."""
         self.model.add(len(self.graph.inputs) <= self.width)
         for time in range(self.shape.end):
-            occupied = []
+            occupied: list[cp_model.LinearExprT] = []
             for name, quantity in self.graph.quantities.items():
                 sooner = min(time + (0 if quantity.integral else 1), self.shape.end - 1)
                 later = time - (0 if quantity.integral else 1)
                 occupied.append(self.born[name][sooner])
                 if later >= 0:
                     occupied.append(-1 * self.erased[name][later])
-            self.model.add(sum(occupied) <= self.width)
+            self.model.add(cp_model.LinearExpr.sum(occupied) <= self.width)
 
     def _capacity(self) -> None:
         for time in range(self.shape.end):
             limit = self.shape.d_ffn if time % 2 else self.shape.n_heads
             weight = 1 if time % 2 else 2
-            nodes = [self._at(steps, time) for steps in self.done.values()]
-            erasures = [self._at(steps, time) for steps in self.erased.values()]
-            self.model.add(weight * sum(nodes) + sum(erasures) <= weight * limit)
+            used = [weight * self._at(steps, time) for steps in self.done.values()]
+            used += [self._at(steps, time) for steps in self.erased.values()]
+            self.model.add(cp_model.LinearExpr.sum(used) <= weight * limit)
 
     @staticmethod
-    def _at(steps: Steps, time: int) -> cp_model.LinearExprT:
+    def _at(steps: Steps, time: int) -> cp_model.LinearExpr:
+        """1 if the thing is done in half-layer ``time`` itself."""
         return steps[time] - (steps[time - 1] if time else 0)
 
 
@@ -124,7 +123,9 @@ def solve(graph: Graph, shape: Shape, seconds: float, workers: int = 2, log: boo
         raise TransputerError(f"no plan for {shape}: {solver.status_name(status)}")
     times = {n: _first(solver, steps) for n, steps in problem.done.items()}
     erased = {
-        n: time for n, steps in problem.erased.items() if (time := _first(solver, steps)) < shape.end
+        n: time
+        for n, steps in problem.erased.items()
+        if (time := _first(solver, steps)) < shape.end
     }
     plan = place(graph, shape, times, erased)
     faults = check_plan(graph, plan)
@@ -137,14 +138,14 @@ def _first(solver: cp_model.CpSolver, steps: Sequence[cp_model.IntVar]) -> int:
     return next((t for t, step in enumerate(steps) if solver.value(step)), len(steps))
 
 
-def place(
-    graph: Graph, shape: Shape, times: Mapping[str, int], erased: Mapping[str, int]
-) -> Plan:
+def place(graph: Graph, shape: Shape, times: Mapping[str, int], erased: Mapping[str, int]) -> Plan:
     """Give every quantity a slot, first come first served; erasures that free nothing are dropped."""
     life = lives(graph, times, shape.end)
     slots: dict[str, int] = {}
     holder: list[str | None] = [None] * shape.d_model
-    for name in sorted(graph.quantities, key=lambda n: (life[n].birth, graph.quantities[n].integral)):
+    for name in sorted(
+        graph.quantities, key=lambda n: (life[n].birth, graph.quantities[n].integral)
+    ):
         slot = next(
             (s for s, old in enumerate(holder) if _is_free(graph, life, erased, old, name)), None
         )

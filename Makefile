@@ -1,0 +1,50 @@
+# Everything runs in a virtual environment of its own, .venv, made on first use.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Changes of these two files install again; nothing else does.
+STAMP := $(VENV)/.installed
+WORKERS ?= 2
+
+.PHONY: help venv demo test test-long lint format bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+venv: $(STAMP) ## make .venv and install the project into it
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is older than Python 3.11; try: make PYTHON=python3.11 venv"; exit 1; }
+	@echo "installing into $(VENV) (PyTorch is large: this takes some minutes the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
+	  -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: venv ## solve a 10x10 assignment problem inside the model, checked against wasmtime
+	$(BIN)/transputer check --stdin programs/data/hungarian10.txt programs/hungarian.c
+
+test: venv ## run the tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-long: venv ## run the long tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m long
+
+lint: venv ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict compiler executor hullcache
+
+format: venv ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: venv ## run the benchmarks
+	@set -e; for file in benchmarks/bench_*.py; do echo "$$file"; $(BIN)/python "$$file"; done
+
+clean: ## remove what builds, tests and linters leave, but not .venv
+	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -not -path './$(VENV)/*' -type d -prune -exec rm -rf {} +

@@ -1,0 +1,177 @@
+"""The front end: a source file in, a validated WebAssembly module out.
+
+``.c`` files (one program of one or several) go through a C compiler, ``.wat`` through wasmtime's
+assembler, ``.wasm`` is read as it is. Whatever is wrong with the file is reported here, in one
+message that names it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import wasmtime
+
+from compiler import toolchain
+from compiler.errors import CompileError, Place, UsageError
+from compiler.wasm import MAGIC
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+SUFFIXES = (".c", ".wat", ".wasm")
+
+
+@dataclass(frozen=True)
+class WasmSource:
+    """A WebAssembly module and where it comes from.
+
+    Attributes:
+        name: file name of the (first) source, for messages and ``argv[0]``.
+        wasm: the binary module; it has passed wasmtime's validation.
+        warnings: what the C compiler said about a program that it accepted.
+    """
+
+    name: str
+    wasm: bytes
+    warnings: str = ""
+
+
+def to_wasm(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    opt: str = "-O2",
+    include: Sequence[str | os.PathLike[str]] = (),
+    define: Sequence[str] = (),
+    exports: Sequence[str] = (),
+    clang: str | os.PathLike[str] | None = None,
+    stack_bytes: int = toolchain.STACK_BYTES,
+    timeout: float = toolchain.TIMEOUT_SECONDS,
+) -> WasmSource:
+    """Turns source files into one WebAssembly module.
+
+    Args:
+        paths: one file, or several ``.c`` files that make one program.
+        opt: ``-O0`` to ``-O3``, ``-Os`` or ``-Oz``, for C.
+        include: folders to search for headers, for C.
+        define: macros, ``NAME`` or ``NAME=VALUE``, for C.
+        exports: functions to export, for C: to call one instead of running ``main``, which then
+            need not exist.
+        clang: a system clang to use instead of the bundled zig.
+        stack_bytes: size of the C stack.
+        timeout: seconds after which a compiler is stopped.
+
+    Raises:
+        UsageError: no such file, a folder, an unreadable file, an unknown suffix or option.
+        CompileError: the file is not what its suffix says, or does not compile.
+    """
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    sources = [Path(os.fspath(path)) for path in listed]
+    if not sources:
+        raise UsageError("no source file given")
+    kind = _kind(sources)
+    contents = [read_source(source) for source in sources]
+    warnings = ""
+    if kind == ".c":
+        _check_options(opt, define, exports, stack_bytes)
+        for source, content in zip(sources, contents, strict=True):
+            _check_c_text(source, content)
+        wasm, warnings = toolchain.compile_c(
+            toolchain.find_toolchain(clang),
+            sources,
+            opt=opt,
+            include=include,
+            define=define,
+            exports=exports,
+            stack_bytes=stack_bytes,
+            timeout=timeout,
+        )
+    elif kind == ".wat":
+        wasm = _assemble(sources[0], contents[0])
+    else:
+        wasm = contents[0]
+    _validate(sources[0], wasm)
+    return WasmSource(sources[0].name, wasm, warnings)
+
+
+def _kind(sources: Sequence[Path]) -> str:
+    for source in sources:
+        if source.suffix not in SUFFIXES:
+            raise UsageError(f"{source}: unknown kind of file, expected {', '.join(SUFFIXES)}")
+    if len(sources) > 1 and any(source.suffix != ".c" for source in sources):
+        raise UsageError("several files make one program only if all of them are C")
+    return sources[0].suffix
+
+
+def read_source(source: Path) -> bytes:
+    """The content of a source file of any kind.
+
+    Raises:
+        UsageError: no such file, a folder, larger than 64 MiB, or unreadable.
+    """
+    try:
+        if source.is_dir():
+            raise UsageError(f"{source}: is a folder, not a file")
+        if not source.exists():
+            raise UsageError(f"{source}: no such file")
+        if not source.is_file():
+            raise UsageError(f"{source}: not a regular file")
+        if source.stat().st_size > MAX_FILE_BYTES:
+            raise UsageError(f"{source}: larger than {MAX_FILE_BYTES >> 20} MiB")
+        return source.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the name
+        raise UsageError(f"{str(source)!r}: {error}") from None
+
+
+def _check_options(
+    opt: str, define: Sequence[str], exports: Sequence[str], stack_bytes: int
+) -> None:
+    if opt not in toolchain.OPTIMISATION_LEVELS:
+        levels = ", ".join(toolchain.OPTIMISATION_LEVELS)
+        raise UsageError(f"{opt}: unknown optimisation level, expected one of {levels}")
+    for text in define:
+        if not text.partition("=")[0].isidentifier():
+            raise UsageError(f"-D{text}: expected NAME or NAME=VALUE")
+    for name in exports:
+        if not name.isidentifier():
+            raise UsageError(f"{name}: not the name of a function")
+    if not 1024 <= stack_bytes <= 1 << 24 or stack_bytes % 16:
+        raise UsageError(f"a C stack of {stack_bytes} bytes: expected 1024 to 2^24, by sixteens")
+
+
+def _check_c_text(source: Path, content: bytes) -> None:
+    """A compiler's hundreds of messages about a file that is no text would help nobody."""
+    position = content.find(b"\0")
+    if position >= 0:
+        reason = f"is not C: it holds a zero byte (the first is byte {position})"
+        raise CompileError(reason, Place(file=str(source)))
+
+
+def _assemble(source: Path, content: bytes) -> bytes:
+    place = Place(file=str(source))
+    try:
+        return bytes(wasmtime.wat2wasm(content.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        reason = f"is not WebAssembly text: byte {error.start} is not UTF-8"
+        raise CompileError(reason, place) from None
+    except wasmtime.WasmtimeError as error:
+        raise CompileError(f"is not WebAssembly text:\n{_clip(str(error))}", place) from None
+
+
+def _validate(source: Path, wasm: bytes) -> None:
+    place = Place(file=str(source))
+    if not wasm.startswith(MAGIC):
+        reason = "is not a WebAssembly module: it does not start with \\0asm and version 1"
+        raise CompileError(reason, place)
+    try:
+        wasmtime.Module.validate(wasmtime.Engine(), wasm)
+    except wasmtime.WasmtimeError as error:
+        raise CompileError(f"is not a valid module: {_clip(str(error))}", place) from None
+
+
+def _clip(text: str) -> str:
+    """At most ten lines of 300 characters."""
+    lines = [line[:300] for line in text.strip().splitlines()]
+    return "\n".join(lines[:10] + (["..."] if len(lines) > 10 else []))

@@ -1,0 +1,2 @@
+#define TRANSPUTER_INLINE __attribute__((weak))
+#include "ctype.h"

@@ -1,0 +1,242 @@
+"""wasmtime as the reference: runs the module that a program was compiled from.
+
+The imports mean what they mean to the machine (``transputer.output``, ``input``, ``exit``), traps
+get the names of ``compiler.isa.TRAPS``, and an endless run ends at a limit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import wasmtime
+
+from compiler import isa
+from compiler.errors import CompileError, LimitError, Place, UsageError
+
+DEFAULT_FUEL = 1_000_000_000
+"""WebAssembly instructions after which a run is given up: some seconds of wasmtime."""
+ENTRIES = ("transputer_main", "main", "_start")
+"""Exports that start a module, the first that exists."""
+TRAP_EXIT_CODE = 134
+
+_WASM_STACK_BYTES = 2 << 20
+"""Native stack of the compiled code, as much as wasmtime allows: 128 bytes a call when calls nest
+``isa.MAX_CALL_DEPTH`` deep."""
+_THREAD_STACK_BYTES = 16 << 20
+_CODES = {
+    wasmtime.TrapCode.UNREACHABLE: "unreachable",
+    wasmtime.TrapCode.INTEGER_DIVISION_BY_ZERO: "trap.divide_by_zero",
+    wasmtime.TrapCode.INTEGER_OVERFLOW: "trap.integer_overflow",
+    wasmtime.TrapCode.MEMORY_OUT_OF_BOUNDS: "trap.out_of_bounds",
+    wasmtime.TrapCode.STACK_OVERFLOW: "trap.stack_exhausted",
+}
+
+
+@dataclass(frozen=True)
+class ReferenceResult:
+    """What a run of the reference left.
+
+    Attributes:
+        output: the bytes it wrote.
+        exit_code: the low eight bits of what the entry returned or ``exit`` was given, 0 if it
+            returned nothing, 134 after a trap.
+        trap: a reason of ``isa.TRAPS.values()``, or wasmtime's own words for a trap that the
+            machine does not have; None for a run that ended by itself.
+        memory: the whole linear memory at the end, empty without one.
+        value: the i32, signed, that the entry or the called function returned or that ``exit``
+            was given; None if there is none.
+        instructions: WebAssembly instructions executed, as wasmtime's fuel counts them (``block``,
+            ``loop``, ``nop`` and ``drop`` are free).
+    """
+
+    output: bytes
+    exit_code: int
+    trap: str | None
+    memory: bytes
+    value: int | None
+    instructions: int
+
+
+class _Exit(Exception):
+    """Unwinds the module's frames when it calls ``transputer.exit``."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass
+class _Host:
+    """The imports, over one input and one growing output."""
+
+    input: bytes
+    output: bytearray = field(default_factory=bytearray)
+
+    def write(self, byte: int) -> None:
+        self.output.append(byte & 0xFF)
+
+    def read(self, k: int) -> int:
+        if 0 <= k < len(self.input):
+            return self.input[k]
+        if k == len(self.input):
+            return -1
+        end = len(self.input)
+        raise UsageError(f"input byte {k & 0xFFFFFFFF} was asked for, but the input ends at {end}")
+
+    def exit(self, code: int) -> None:
+        raise _Exit(code)
+
+    def link(self, linker: wasmtime.Linker) -> None:
+        i32 = wasmtime.ValType.i32
+        for name, n_results, function in (
+            ("output", 0, self.write),
+            ("input", 1, self.read),
+            ("exit", 0, self.exit),
+        ):
+            kind = wasmtime.FuncType([i32()], [i32()] * n_results)
+            linker.define_func("transputer", name, kind, function)
+
+
+def run_reference(
+    wasm: bytes,
+    *,
+    input: bytes = b"",
+    call: tuple[str | int, ...] | None = None,
+    entry: str | None = None,
+    fuel: int = DEFAULT_FUEL,
+    name: str = "",
+) -> ReferenceResult:
+    """Runs a module's entry, or one exported function, under wasmtime.
+
+    Args:
+        wasm: the binary module.
+        input: all bytes that ``transputer.input`` can read (``Program.input_bytes``).
+        call: ``(export, argument, ...)`` with i32 arguments, signed or unsigned.
+        entry: export to start; by default the first of ``ENTRIES`` that exists.
+        fuel: WebAssembly instructions allowed.
+        name: of the module, for messages.
+
+    Raises:
+        CompileError: invalid module, unknown import, or no entry.
+        UsageError: no such export or arguments that do not fit; input asked for beyond its end.
+        LimitError: the fuel is used up.
+
+    Takes time proportional to the instructions executed, some 10^8 per second.
+    """
+    outcome: list[ReferenceResult | BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(_run(wasm, input, call, entry, fuel, Place(file=name)))
+        except BaseException as error:  # handed to the caller's thread
+            outcome.append(error)
+
+    # A deep recursion that the machine can run must not overflow this process's own stack.
+    previous = threading.stack_size(_THREAD_STACK_BYTES)
+    try:
+        thread = threading.Thread(target=run, name="reference")
+        thread.start()
+    finally:
+        threading.stack_size(previous)
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _run(
+    wasm: bytes,
+    input_bytes: bytes,
+    call: tuple[str | int, ...] | None,
+    entry: str | None,
+    fuel: int,
+    place: Place,
+) -> ReferenceResult:
+    config = wasmtime.Config()
+    config.consume_fuel = True
+    config.max_wasm_stack = _WASM_STACK_BYTES
+    engine = wasmtime.Engine(config)
+    store = wasmtime.Store(engine)
+    store.set_fuel(fuel)
+    host = _Host(input_bytes)
+    instance: wasmtime.Instance | None = None
+    value: int | None = None
+    trap: str | None = None
+    try:
+        module = wasmtime.Module(engine, wasm)
+        linker = wasmtime.Linker(engine)
+        host.link(linker)
+        instance = linker.instantiate(store, module)
+        function, arguments = _target(store, instance, call, entry, place)
+        result = function(store, *arguments)
+        value = result if isinstance(result, int) else None
+    except _Exit as end:
+        value = end.code
+    except wasmtime.Trap as error:
+        if error.trap_code is wasmtime.TrapCode.OUT_OF_FUEL:
+            message = f"the reference executed {fuel} instructions without an end"
+            raise LimitError(f"{place}: {message}" if str(place) else message) from None
+        trap = _reason(error)
+    except wasmtime.WasmtimeError as error:
+        lines = str(error).strip().splitlines()
+        raise CompileError(f"wasmtime refuses the module: {' '.join(lines[:3])}", place) from None
+    memory = instance.exports(store).get("memory") if instance else None
+    return ReferenceResult(
+        output=bytes(host.output),
+        exit_code=TRAP_EXIT_CODE if trap else (value or 0) & 0xFF,
+        trap=trap,
+        memory=bytes(memory.read(store)) if isinstance(memory, wasmtime.Memory) else b"",
+        value=value,
+        instructions=fuel - store.get_fuel(),
+    )
+
+
+def _target(
+    store: wasmtime.Store,
+    instance: wasmtime.Instance,
+    call: tuple[str | int, ...] | None,
+    entry: str | None,
+    place: Place,
+) -> tuple[wasmtime.Func, list[int]]:
+    """The function to start and its arguments, checked against its type."""
+    exports = instance.exports(store)
+    functions = {
+        key: export for key, export in exports.items() if isinstance(export, wasmtime.Func)
+    }
+    if call is None:
+        names = (entry,) if entry else ENTRIES
+        found = next((name for name in names if name in functions), None)
+        if found is None:
+            wanted = " or ".join(names)
+            remedy = "call one of its exports instead: " + (", ".join(functions) or "it has none")
+            raise CompileError(f"exports no function {wanted} to start with", place, remedy)
+        name, arguments = found, []
+    else:
+        name, arguments = str(call[0]), list(call[1:])
+        if name not in functions:
+            offered = ", ".join(functions) or "none"
+            raise UsageError(f"no exported function {name}; there are: {offered}")
+    kind = functions[name].type(store)
+    i32 = [str(valtype) == "i32" for valtype in (*kind.params, *kind.results)]
+    if not all(i32) or len(kind.results) > 1:
+        raise UsageError(f"{name}: only i32 parameters and at most one i32 result can be used")
+    if len(kind.params) != len(arguments):
+        message = f"{name}: takes {len(kind.params)} arguments, {len(arguments)} were given"
+        raise UsageError(message)
+    return functions[name], [_as_i32(name, argument) for argument in arguments]
+
+
+def _as_i32(name: str, argument: str | int) -> int:
+    if not isinstance(argument, int) or not -(1 << 31) <= argument < 1 << 32:
+        raise UsageError(f"{name}: argument {argument!r} is not a 32-bit integer")
+    return argument - (1 << 32) if argument >= 1 << 31 else argument
+
+
+def _reason(error: wasmtime.Trap) -> str:
+    code = error.trap_code
+    if code in _CODES:
+        return isa.TRAPS[_CODES[code]]
+    lines: Sequence[str] = error.message.strip().splitlines()
+    return lines[-1].strip().removeprefix("wasm trap: ") if lines else "unknown trap"

@@ -1,0 +1,1 @@
+"""Programs to try first: see README.md in this folder."""

@@ -1,0 +1,1 @@
+"""Input for the programs."""

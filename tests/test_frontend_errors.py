@@ -1,0 +1,202 @@
+"""Whatever is wrong with a source file is said in one message that names it."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from c_programs import compiled
+from compiler import toolchain
+from compiler.errors import CompileError, TransputerError, UsageError
+from compiler.frontend import to_wasm
+
+
+def refusal(path: object, kind: type[TransputerError] = CompileError, **options: object) -> str:
+    """The message of the error that compiling a file raises."""
+    with pytest.raises(kind) as caught:
+        to_wasm(path, **options)  # type: ignore[arg-type]
+    assert type(caught.value) is kind
+    return str(caught.value)
+
+
+def c_file(folder: Path, text: str, name: str = "program.c") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_missing_files_and_folders(tmp_path):
+    assert refusal(tmp_path / "none.c", UsageError).endswith("none.c: no such file")
+    (tmp_path / "folder.c").mkdir()
+    assert refusal(tmp_path / "folder.c", UsageError).endswith("folder.c: is a folder, not a file")
+    os.mkfifo(tmp_path / "pipe.wasm")
+    assert "not a regular file" in refusal(tmp_path / "pipe.wasm", UsageError)
+    assert "no source file" in refusal([], UsageError)
+    refusal("zero\0byte.c", UsageError)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_unreadable_file(tmp_path):
+    path = c_file(tmp_path, "int main(void) { return 0; }")
+    path.chmod(0)
+    assert "cannot be read" in refusal(path, UsageError)
+
+
+def test_a_file_that_fails_while_it_is_read(tmp_path, monkeypatch):
+    path = c_file(tmp_path, "int main(void) { return 0; }")
+
+    def broken(self: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", broken)
+    message = f"{path}: cannot be read: Permission denied"
+    assert refusal(path, UsageError) == message
+
+
+def test_unknown_kinds_of_file(tmp_path):
+    assert "expected .c, .wat, .wasm" in refusal(c_file(tmp_path, "", "x.txt"), UsageError)
+    several = [c_file(tmp_path, "", "a.c"), c_file(tmp_path, "", "b.wat")]
+    assert "only if all of them are C" in refusal(several, UsageError)
+
+
+def test_options_that_make_no_sense(tmp_path):
+    path = c_file(tmp_path, "int main(void) { return 0; }")
+    assert "-O9" in refusal(path, UsageError, opt="-O9")
+    assert "NAME=VALUE" in refusal(path, UsageError, define=["1X"])
+    assert "not the name of a function" in refusal(path, UsageError, exports=["a,b"])
+    assert "C stack" in refusal(path, UsageError, stack_bytes=100)
+    assert "no such compiler" in refusal(path, UsageError, clang="/nowhere/clang")
+
+
+def test_compiler_that_does_not_run(tmp_path):
+    fake = tmp_path / "clang"
+    fake.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
+    fake.chmod(0o755)
+    path = c_file(tmp_path, "int main(void) { return 0; }")
+    message = refusal(path, UsageError, clang=fake)
+    assert message.startswith(f"{fake}: does not run as a compiler")
+    assert "broken" in message
+
+
+def test_c_errors_are_passed_on_with_file_and_line(tmp_path):
+    message = refusal(c_file(tmp_path, "int main(void) {\n  return y;\n}\n"))
+    assert "program.c:2:10: error: use of undeclared identifier 'y'" in message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("int other(void) { return 0; }", "write `int main(void)`"),
+        ("void main(void) { }", "int main(void)"),
+        ("double sqrt(double); int main(int c, char **v) { return sqrt(c); }", "defines sqrt"),
+        ("#include <pthread.h>\nint main(void) { return 0; }", "the small C library has assert.h"),
+    ],
+)
+def test_errors_say_what_to_do(tmp_path, text, advice):
+    reason, _, remedy = refusal(c_file(tmp_path, text)).rpartition("\n  ")
+    assert "program.c" in reason
+    assert advice in remedy
+
+
+def test_declarations_that_disagree(tmp_path):
+    files = [
+        c_file(tmp_path, "int f(int); int main(void) { return f(1); }", "a.c"),
+        c_file(tmp_path, "int f(int a, int b) { return a + b; }", "b.c"),
+    ]
+    message = refusal(files)
+    assert "defined as (i32) -> i32 in a.o\n" in message
+    assert message.endswith("the declarations of f must agree in all files")
+
+
+def test_a_function_that_cannot_be_called(tmp_path):
+    path = c_file(tmp_path, "static int f(void) { return 1; } int main(void) { return f(); }")
+    assert "not static" in refusal(path, exports=["f"])
+
+
+def test_noise_is_refused_in_a_few_lines_and_seconds(tmp_path):
+    noise = random.Random(1).randbytes(10_000_000)
+    printable = bytes(32 + byte % 95 for byte in noise[:1_000_000]) + b"\n"
+    started = time.monotonic()
+    for name, content in [
+        ("zero.c", noise),
+        ("text.c", printable),
+        ("lines.c", printable.replace(b"a", b"\n")),
+        ("noise.wat", noise),
+        ("text.wat", printable),
+        ("noise.wasm", noise),
+        ("magic.wasm", b"\0asm\x01\0\0\0" + noise),
+    ]:
+        path = tmp_path / name
+        path.write_bytes(content)
+        message = refusal(path)
+        assert name in message
+        assert len(message.splitlines()) < 50
+        assert len(message) < 15_000
+    assert time.monotonic() - started < 20
+
+
+def test_every_truncation_of_a_module_is_refused(tmp_path):
+    wasm = compiled("int main(int c, char **v) { return c / 3; }")
+    code_end = wasm.index(b".debug")  # what follows are custom sections
+    path = tmp_path / "cut.wasm"
+    for size in [*range(0, 60), *range(60, code_end - 8, 17)]:
+        path.write_bytes(wasm[:size])
+        try:
+            source = to_wasm(path)
+        except CompileError as error:
+            assert "cut.wasm" in str(error)
+        else:  # cut exactly between two sections
+            assert source.wasm == wasm[:size]
+            assert size == 8 or wasm[size] in range(1, 12)
+
+
+def test_text_format_errors_name_the_line(tmp_path):
+    path = c_file(tmp_path, "(module\n  (func i32.bogus))\n", "x.wat")
+    message = refusal(path)
+    assert message.startswith(f"{path}: is not WebAssembly text")
+    assert ":2:" in message
+
+
+def test_a_compiler_that_does_not_end_is_stopped(tmp_path):
+    fake = tmp_path / "clang"
+    fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo fake && exit\nsleep 60 & wait\n')
+    fake.chmod(0o755)
+    path = c_file(tmp_path, "int main(void) { return 0; }")
+    started = time.monotonic()
+    assert "did not finish in 0.2 s" in refusal(path, clang=fake, timeout=0.2)
+    assert time.monotonic() - started < 10
+
+
+def test_an_unusable_home_folder_is_no_obstacle(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for home in ("/nonexistent/home", str(tmp_path / "file"), ""):
+        monkeypatch.setenv("HOME", home)
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        folder = toolchain.cache_folder()
+        assert folder.parent == tmp_path
+        assert folder.is_dir()
+    assert to_wasm(c_file(tmp_path, "int main(void) { return 0; }")).wasm
+
+
+def test_the_cache_is_where_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    assert toolchain.cache_folder() == tmp_path / "new" / "transputer"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert toolchain.cache_folder() == tmp_path / ".cache" / "transputer"
+
+
+def test_a_failed_build_of_the_library_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    good = toolchain.find_toolchain()
+    broken = toolchain.Toolchain(good.compile, ("/bin/false",), (), "broken archiver")
+    with pytest.raises(CompileError):
+        toolchain.library_archive(broken)
+    left = [path.name for path in (tmp_path / "transputer").iterdir()]
+    assert left == ["zig"]

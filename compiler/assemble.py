@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from compiler import isa
-from compiler.errors import CompileError, Place
+from compiler.errors import CompileError, Place, UnsupportedError
 from compiler.lower_code import Label, Native, NativeFunction
 from compiler.program import Origin
 
@@ -53,16 +53,28 @@ def assemble(
     head = data_section(memory_bytes, segments, name)
     placed = _Placed(functions)
     n_tokens = len(head) + 2 + isa.INSTRUCTION_TOKENS * placed.size
-    if n_tokens >= _FARTHEST:
+    if n_tokens >= isa.EXACT_ADDRESSES:
         raise CompileError("the program is too large", Place(name))
     tokens = [*head, isa.OPEN]
     origins: list[Origin] = []
     for index, instruction in enumerate(placed.instructions()):
+        immediate = placed.immediate(index, instruction, n_tokens)
+        if instruction.op in isa.INDEXED and immediate >= isa.MAX_LOCALS:
+            raise _too_many(instruction, name)
         tokens.append(instruction.op)
-        tokens += word_tokens(placed.immediate(index, instruction, n_tokens))
+        tokens += word_tokens(immediate)
         origins.append(instruction.origin)
     tokens.append(isa.CLOSE)
     return Code(tuple(tokens), tuple(origins))
+
+
+def _too_many(instruction: Native, name: str) -> UnsupportedError:
+    kind = instruction.op.partition(".")[0]
+    return UnsupportedError(
+        f"more than {isa.MAX_LOCALS} {kind}s",
+        Place(name, instruction.origin.function, instruction.origin.instruction),
+        f"split the function, or keep its {kind}s in memory",
+    )
 
 
 class _Placed:

@@ -65,6 +65,7 @@ def make_machine(graph: Graph, plan: Plan, rom: tuple[str, ...], stop: tuple[str
         "head_modes": builder.modes,
         "stop_tokens": [vocabulary.index(token) for token in stop],
         "attention": "hard",
+        "max_tokens": isa.EXACT_ADDRESSES,
     }
     return Machine(vocabulary, rom, builder.arrays, config, builder.placed, graph, plan)
 

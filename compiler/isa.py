@@ -14,6 +14,15 @@ from enum import StrEnum
 MAX_CALL_DEPTH = 1 << 14
 """Calls nest at most this deep less one; the next call ends in ``trap(stack_exhausted)``."""
 
+EXACT_ADDRESSES = 1 << 26
+"""Keys are squares of addresses and positions: below this they are exact in double precision."""
+
+MAX_LOCALS = EXACT_ADDRESSES // MAX_CALL_DEPTH - 1
+"""Locals of a function, and globals, share addresses index·MAX_CALL_DEPTH + call depth."""
+
+MAX_MEMORY_PAGES = EXACT_ADDRESSES // 65536 - 1
+"""Pages of 64 KiB."""
+
 INSTRUCTION_TOKENS = 5
 """Prompt tokens of an instruction: the opcode and its four immediate bytes."""
 
@@ -74,6 +83,8 @@ LOADS = {
     "i32.load16_u": (2, False), "i32.load16_s": (2, True),
 }  # fmt: skip
 """Load opcode: (bytes read, whether the sign extends)."""
+INDEXED = ("local.get", "local.set", "local.tee", "global.get", "global.set")
+"""Opcodes whose immediate is an index below ``MAX_LOCALS``."""
 STORES = {"i32.store": 4, "i32.store8": 1, "i32.store16": 2}
 """Store opcode: bytes written."""
 TRAPS = {

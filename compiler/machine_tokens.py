@@ -10,7 +10,7 @@ from __future__ import annotations
 from compiler import circle, isa, opcode_points, rom
 from compiler.graph import Expr, Graph
 
-PROMPT_CURSOR = 2**26
+PROMPT_CURSOR = isa.EXACT_ADDRESSES
 """The cursor starts this far below zero, so that prompt tokens fetch position 0, a null
 instruction, and comes up at the closing brace. Memory addresses in a prompt stay below it."""
 

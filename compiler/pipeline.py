@@ -15,7 +15,6 @@ from compiler.wasm_types import PAGE_BYTES, Constant, Module
 
 WANTS_ARGUMENTS = "transputer_wants_args"
 """An export of this name tells that the program reads its arguments from its input."""
-_MOST_PAGES = 65535
 
 
 def compile_wasm(
@@ -70,11 +69,11 @@ def _memory_bytes(module: Module) -> int | None:
     own = [memory for memory in module.memories if memory.imported is None]
     if not own:
         return None
-    if own[0].pages > _MOST_PAGES:
+    if own[0].pages > isa.MAX_MEMORY_PAGES:
         raise UnsupportedError(
             f"a memory of {own[0].pages} pages is not supported",
             Place(module.file),
-            f"declare at most {_MOST_PAGES} pages of {PAGE_BYTES} bytes",
+            f"declare at most {isa.MAX_MEMORY_PAGES} pages of {PAGE_BYTES} bytes",
         )
     return own[0].pages * PAGE_BYTES
 

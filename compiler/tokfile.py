@@ -208,6 +208,8 @@ class _Parser:
             if word.text in _USES_MEMORY and self.memory_bytes is None:
                 remedy = f"begin the file with the memory size: 00 00 01 00 {isa.MEMORY}"
                 raise self._error(f"{word.text} in a program without memory", word, remedy)
+            if word.text in isa.INDEXED and value >= isa.MAX_LOCALS:
+                raise self._error(f"the index must be below {isa.MAX_LOCALS}", word)
             if word.text == "input" and value != n_tokens:
                 raise self._error(
                     f"the input begins at token {n_tokens}",

@@ -123,10 +123,14 @@ def test_the_program_knows_its_memory_and_reports_its_size() -> None:
     assert sum(functions.values()) == 5 * len(program.origins)
 
 
-def test_a_memory_of_four_gigabytes_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="65536 pages"):
-        compiled('(module (memory 65536) (func (export "main")))')
-    assert compiled('(module (memory 65535) (func (export "main")))').memory_bytes == 65535 * 65536
+def test_too_much_memory_is_refused() -> None:
+    """Squares of addresses must be exact."""
+    text = '(module (memory {}) (func (export "main")))'
+    most = compiled(text.format(isa.MAX_MEMORY_PAGES))
+    assert most.memory_bytes == 65536 * isa.MAX_MEMORY_PAGES
+    for pages in (isa.MAX_MEMORY_PAGES + 1, 65536):
+        with pytest.raises(UnsupportedError, match=f"{pages} pages"):
+            compiled(text.format(pages))
 
 
 def test_data_at_an_imported_address_is_refused() -> None:
@@ -134,3 +138,17 @@ def test_data_at_an_imported_address_is_refused() -> None:
       (data (global.get 0) "x") (func (export "main")))"""
     with pytest.raises(UnsupportedError, match="not a constant"):
         compile_wasm(assembled(text), "t.wasm")
+
+
+def test_too_many_locals_are_refused() -> None:
+    """Local addresses are exact below 2^26 only, so a function cannot have any number of locals."""
+
+    def module(count: int) -> str:
+        return f"""(module (global $g (mut i32) (i32.const 1))
+          (func (export "main") (result i32) (local {"i32 " * count})
+            {" ".join(f"(global.set $g (local.tee {n} (global.get $g)))" for n in range(count))}
+            (i32.const 0) {" ".join(f"(i32.add (local.get {n}))" for n in range(count))}))"""
+
+    compiled(module(isa.MAX_LOCALS))
+    with pytest.raises(UnsupportedError, match="in function .*more than 4095 locals"):
+        compiled(module(isa.MAX_LOCALS + 1))

@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: venv ## solve a 10x10 assignment problem inside the model, checked against wasmtime
-	$(BIN)/transputer check --stdin programs/data/hungarian10.txt programs/hungarian.c
+	$(BIN)/transputer run --check --stdin programs/data/hungarian10.txt programs/hungarian.c
 
 test: venv ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -43,7 +43,7 @@ format: venv ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 
 bench: venv ## run the benchmarks
-	@set -e; for file in benchmarks/bench_*.py; do echo "$$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file"; done
 
 clean: ## remove what builds, tests and linters leave, but not .venv
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

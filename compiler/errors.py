@@ -1,4 +1,4 @@
-"""The errors a user can cause or must hear about. Everything we raise on purpose is one of these."""
+"""The errors a user can cause or must hear about: whatever we raise on purpose is one of them."""
 
 from __future__ import annotations
 

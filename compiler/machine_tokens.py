@@ -139,7 +139,7 @@ def add_scores(
 
 
 def _chosen(control: Expr, code: int) -> Expr:
-    """A parabola in the control value: of all codes and 0 the greatest where control is ``code``."""
+    """A parabola: of all codes and 0 the greatest where the control value is ``code``."""
     return DUE * (2 * code * control - code * code)
 
 

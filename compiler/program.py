@@ -50,14 +50,13 @@ class Program:
     def input_bytes(self, args: Sequence[str] = (), stdin: bytes = b"") -> bytes:
         """All bytes that ``input`` can read: the arguments, if the program wants them, then stdin.
 
-        The argument block is ``argv[0] NUL argv[1] NUL ... NUL`` closed by one more byte 1 per
-        block end: each argument is preceded by a byte 1 and followed by NUL; a byte 0 ends the list.
+        Each argument, the program's name first, is a byte 1, the argument and a NUL; a byte 0
+        ends the list.
         """
         if not self.wants_args:
             return stdin
         block = b"".join(
-            b"\x01" + arg.encode("utf-8", "surrogateescape") + b"\x00"
-            for arg in (self.name, *args)
+            b"\x01" + arg.encode("utf-8", "surrogateescape") + b"\x00" for arg in (self.name, *args)
         )
         return block + b"\x00" + stdin
 

@@ -139,7 +139,7 @@ def _first(solver: cp_model.CpSolver, steps: Sequence[cp_model.IntVar]) -> int:
 
 
 def place(graph: Graph, shape: Shape, times: Mapping[str, int], erased: Mapping[str, int]) -> Plan:
-    """Give every quantity a slot, first come first served; erasures that free nothing are dropped."""
+    """Give every quantity a slot, in order of birth; drop erasures that free nothing."""
     life = lives(graph, times, shape.end)
     slots: dict[str, int] = {}
     holder: list[str | None] = [None] * shape.d_model

@@ -38,7 +38,7 @@ class Placed:
 
 
 class WeightBuilder:
-    """Fills the tensors of one machine. Raises ValueError if the plan is not valid for the graph."""
+    """Fills the tensors of one machine. Raises ValueError for a plan that breaks a rule."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         faults = check_plan(graph, plan)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from compiler import compile_wasm, isa
 from compiler.program import Program
+from executor.checkpoint import Checkpoint
 
 OPERANDS = (
     (0xDEADBEEF, 0x12345679),
@@ -22,6 +24,13 @@ def probe() -> Program:
     import wasmtime
 
     return compile_wasm(bytes(wasmtime.wat2wasm(_text())), "probe.wat")
+
+
+def prompt_ids(
+    model: Checkpoint, program: Program, args: Sequence[str] = (), stdin: bytes = b""
+) -> list[int]:
+    """The whole prompt of a run: the model's tables, the program and its input."""
+    return [*model.rom, *model.encode([*program.tokens, *program.input_tokens(args, stdin)])]
 
 
 def _text() -> str:

@@ -90,9 +90,7 @@ def test_add_and_subtract_all_pairs_of_bytes(
     assert below == [a - b + 255 + carry for a, b in PAIRS]
 
 
-def accumulate(
-    batch: BatchEvaluator, graph: Graph, op: str, **given: Sequence[Exact]
-) -> list[int]:
+def accumulate(batch: BatchEvaluator, graph: Graph, op: str, **given: Sequence[Exact]) -> list[int]:
     """The byte that the three floor heads leave, rounded as the logits round."""
     return [round(value) for value in solve(batch, graph, op, ("accumulator",), **given)]
 
@@ -137,9 +135,7 @@ def test_shifted_byte_of_windows(
     left = op in ("i32.shl", "i32.rotl")
     added = round(row.added + rom.HALF)
     windows = [256 * a + b for a, b in pairs]
-    assert results == [
-        ((w << s >> 8) & 255 if left else (w >> s) & 255) + added for w in windows
-    ]
+    assert results == [((w << s >> 8) & 255 if left else (w >> s) & 255) + added for w in windows]
 
 
 @pytest.mark.parametrize("op", rom.SHIFTS)

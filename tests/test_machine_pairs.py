@@ -31,8 +31,10 @@ def operands(op: str, count: int) -> Iterator[tuple[int, int]]:
         if edges:
             a, b = edges.pop()
         else:
-            a, b = rng.getrandbits(rng.choice((8, 16, 32, 32))), rng.getrandbits(rng.choice((5, 16, 32)))
-        traps = op in isa.DIVISIONS and (b == 0 or (op == "i32.div_s" and (a, b) == (2**31, 2**32 - 1)))
+            a = rng.getrandbits(rng.choice((8, 16, 32, 32)))
+            b = rng.getrandbits(rng.choice((5, 16, 32)))
+        overflows = op == "i32.div_s" and (a, b) == (2**31, 2**32 - 1)
+        traps = op in isa.DIVISIONS and (b == 0 or overflows)
         if not traps:
             made += 1
             yield a, b

@@ -15,7 +15,7 @@ from executor.checkpoint import Checkpoint
 from executor.decode import decode, make_engine
 from executor.loading import build_checkpoint
 from executor.oracle import trace_tokens
-from probe import INPUT, probe
+from probe import INPUT, probe, prompt_ids
 
 LIMIT = 40_000
 
@@ -32,7 +32,7 @@ def expected(model: Checkpoint) -> list[int]:
 
 def differs(model: Checkpoint, expected: list[int], head: tuple[int, ...] | None = None) -> bool:
     """Whether the model's trace of the probe is not the expected one, or cannot be made."""
-    prompt = [*(head or model.rom), *model.encode([*probe().tokens, *probe().input_tokens((), INPUT)])]
+    prompt = prompt_ids(replace(model, rom=head or model.rom), probe(), (), INPUT)
     try:
         engine = make_engine("hull", model)
         made = decode(engine, prompt, model.config.stop_tokens, len(expected))
@@ -41,7 +41,9 @@ def differs(model: Checkpoint, expected: list[int], head: tuple[int, ...] | None
         return True
 
 
-def test_the_whole_machine_writes_the_expected_trace(model: Checkpoint, expected: list[int]) -> None:
+def test_the_whole_machine_writes_the_expected_trace(
+    model: Checkpoint, expected: list[int]
+) -> None:
     assert len(expected) > 5000
     assert not differs(model, expected)
 
@@ -78,9 +80,7 @@ def nonzero_weights(model: Checkpoint) -> list[tuple[str, tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_changed_weights_are_noticed(
-    model: Checkpoint, expected: list[int], count: int
-) -> None:
+def test_changed_weights_are_noticed(model: Checkpoint, expected: list[int], count: int) -> None:
     """Any nonzero weight of any layer, with its sign turned."""
     rng = random.Random(18)
     entries = nonzero_weights(model)
@@ -137,6 +137,6 @@ def test_a_permuted_vocabulary_changes_nothing(
 
 
 def starts(model: Checkpoint, wanted: list[int]) -> bool:
-    prompt = [*model.rom, *model.encode([*probe().tokens, *probe().input_tokens((), INPUT)])]
+    prompt = prompt_ids(model, probe(), (), INPUT)
     engine = make_engine("standard", model)
     return list(decode(engine, prompt, model.config.stop_tokens, len(wanted))) == wanted

@@ -81,7 +81,9 @@ def test_erasing_what_is_still_read_is_noticed(graph: Graph, plan: Plan) -> None
 
 def test_capacity_is_enforced(graph: Graph, plan: Plan) -> None:
     for shape in (replace(plan.shape, d_ffn=10), replace(plan.shape, n_heads=4)):
-        assert any("heads or neurons" in fault for fault in check_plan(graph, replace(plan, shape=shape)))
+        assert any(
+            "heads or neurons" in fault for fault in check_plan(graph, replace(plan, shape=shape))
+        )
     narrow = replace(plan, shape=replace(plan.shape, d_model=30))
     assert any("slot" in fault for fault in check_plan(graph, narrow))
 
@@ -91,9 +93,10 @@ def test_a_fraction_never_shares_the_half_layer_of_an_erasure(graph: Graph, plan
     life = lives(graph, plan.times, plan.shape.end)
     for old, time in plan.erased.items():
         for new, slot in plan.slots.items():
-            if slot == plan.slots[old] and new != old and life[new].birth >= time:
-                if not (graph.quantities[new].integral and graph.quantities[old].integral):
-                    assert life[new].birth > time
+            integral = graph.quantities[new].integral and graph.quantities[old].integral
+            follows = slot == plan.slots[old] and new != old and life[new].birth >= time
+            if follows and not integral:
+                assert life[new].birth > time
 
 
 def test_plan_survives_json(plan: Plan) -> None:

@@ -1,0 +1,227 @@
+"""Calling one function: ``gcd(48, 36)`` as text, and what a C prototype says about it.
+
+A C function's prototype is found in the source text and read with pycparser, so that arguments
+are checked and the result is printed as what it is (``unsigned``, ``char``, nothing). Exports of
+a WebAssembly module take and return 32-bit integers, printed as signed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compiler.errors import UsageError
+
+if TYPE_CHECKING:
+    from pycparser import c_ast
+
+Call = tuple[str | int, ...]
+"""A function's name and its integer arguments: ``("gcd", 48, 36)``."""
+
+
+@dataclass(frozen=True)
+class IntType:
+    """An integer type of at most 32 bits, by its C name."""
+
+    name: str
+    bits: int
+    signed: bool
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Least and greatest value."""
+        low = -(1 << self.bits - 1) if self.signed else 0
+        return low, low + (1 << self.bits) - 1
+
+    def from_i32(self, value: int) -> int:
+        """A returned 32-bit pattern as a number of this type."""
+        value &= (1 << self.bits) - 1
+        return value - (1 << self.bits) if self.signed and value >> self.bits - 1 else value
+
+
+I32 = IntType("i32", 32, True)
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """Parameter types, and the result's type, None for void. ``parameters`` is None where they
+    are not known."""
+
+    name: str
+    parameters: tuple[IntType, ...] | None = None
+    result: IntType | None = I32
+
+    def check(self, arguments: Sequence[int]) -> None:
+        """Raises UsageError if the number or the size of the arguments is wrong."""
+        types = self.parameters
+        if types is None:
+            types = (IntType("a 32-bit integer", 32, True),) * len(arguments)
+        if len(types) != len(arguments):
+            raise UsageError(f"{self.name} takes {len(types)} arguments, not {len(arguments)}")
+        for number, (kind, argument) in enumerate(zip(types, arguments, strict=True), start=1):
+            low, high = kind.range
+            if self.parameters is None:
+                high = (1 << 32) - 1
+            if not low <= argument <= high:
+                raise UsageError(
+                    f"{self.name}: argument {number} is {argument}, which is not "
+                    f"{kind.name} ({low} to {high})"
+                )
+
+
+def parse_call(text: str) -> Call:
+    """``"gcd(48, 0x24)"`` as ``("gcd", 48, 36)``.
+
+    Raises:
+        UsageError: if it is not a name and integers in parentheses.
+    """
+    match = re.fullmatch(r"\s*([^\s()]+)\s*\(([^()]*)\)\s*", text)
+    if match is None:
+        raise UsageError(f"--call {text!r}: expected a function and its arguments, gcd(48, 36)")
+    name, inside = match.groups()
+    arguments = inside.split(",") if inside.strip() else []
+    try:
+        return (name, *(int(argument.strip(), 0) for argument in arguments))
+    except ValueError:
+        raise UsageError(f"--call {text!r}: the arguments must be integers") from None
+
+
+def split_call(call: Call) -> tuple[str, tuple[int, ...]]:
+    """Name and arguments of a call.
+
+    Raises:
+        UsageError: if it is not a name and integers.
+    """
+    name, *arguments = call
+    integers = tuple(argument for argument in arguments if isinstance(argument, int))
+    if not isinstance(name, str) or len(integers) != len(arguments):
+        raise UsageError(f'not a call: {call!r}; expected ("gcd", 48, 36)')
+    return name, integers
+
+
+def prototype(sources: Sequence[str | os.PathLike[str]], name: str) -> Prototype:
+    """The prototype of a function of a program, given its source files.
+
+    Raises:
+        UsageError: if the files are C and declare no such function, or not one of 32-bit
+            integers.
+    """
+    paths = [Path(source) for source in sources]
+    if not all(path.suffix == ".c" for path in paths):
+        return Prototype(name)
+    for path in paths:
+        try:
+            text = path.read_text("utf-8", "replace")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        found = c_prototype(text, name, str(path))
+        if found is not None:
+            return found
+    files = ", ".join(map(str, paths))
+    raise UsageError(f"{files}: no function {name} is defined here")
+
+
+def c_prototype(text: str, name: str, file: str = "") -> Prototype | None:
+    """The prototype of ``name`` in C source text, None if it is not defined there.
+
+    Raises:
+        UsageError: if it is static, cannot be parsed, or has other than 32-bit integer types.
+    """
+    from pycparser import CParser, c_ast
+    from pycparser.c_parser import ParseError
+
+    plain = _without_comments(text)
+    declaration = _declaration(plain, name)
+    if declaration is None:
+        return None
+    where = f"{file}: {name}" if file else name
+    typedefs = [*_STANDARD_TYPEDEFS, *re.findall(r"typedef\b[^;{}()]*;", plain)]
+    try:
+        unit = CParser().parse("\n".join([*typedefs, declaration + ";"]))
+    except ParseError as error:
+        raise UsageError(f"{where}: its prototype cannot be read ({error})") from None
+    *types, found = unit.ext
+    if "static" in found.storage:
+        raise UsageError(f"{where}: is static; only functions that are not static can be called")
+    names = {node.name: node.type for node in types if isinstance(node, c_ast.Typedef)}
+    function = found.type
+    parameters = [
+        _int_type(parameter.type, names, f"{where}: parameter {number}")
+        for number, parameter in enumerate(function.args.params if function.args else (), start=1)
+        if not _is_void(parameter.type)
+    ]
+    result = function.type
+    return Prototype(
+        name,
+        tuple(parameters),
+        None if _is_void(result) else _int_type(result, names, f"{where}: the result"),
+    )
+
+
+_STANDARD_TYPEDEFS = (
+    "typedef signed char int8_t; typedef unsigned char uint8_t;",
+    "typedef short int16_t; typedef unsigned short uint16_t;",
+    "typedef int int32_t; typedef unsigned int uint32_t;",
+    "typedef long long int64_t; typedef unsigned long long uint64_t;",
+    "typedef unsigned long size_t; typedef long ptrdiff_t; typedef _Bool bool;",
+    "typedef long intptr_t; typedef unsigned long uintptr_t;",
+)
+
+_SIZES = {"_Bool": 1, "char": 8, "short": 16, "int": 32, "long": 32}
+
+
+def _without_comments(text: str) -> str:
+    """C text with comments, preprocessor lines and the insides of literals taken out."""
+    text = re.sub(r"\\\r?\n", " ", text)
+    pattern = r"/\*.*?\*/|//[^\n]*|(\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
+    text = re.sub(pattern, lambda found: '""' if found[1] else " ", text, flags=re.DOTALL)
+    return re.sub(r"^[ \t]*#[^\n]*$", "", text, flags=re.MULTILINE)
+
+
+def _declaration(plain: str, name: str) -> str | None:
+    """The text of the function's declarator, specifiers first, from its definition."""
+    depth, start = 0, 0
+    pattern = rf"[{{}};]|\b{re.escape(name)}\s*\(([^(){{}};]*)\)\s*(?={{)"
+    for found in re.finditer(pattern, plain):
+        if found[0] == "{":
+            depth += 1
+        elif found[0] in "};":
+            depth -= found[0] == "}"
+            start = found.end() if depth == 0 else start
+        elif depth == 0:
+            return plain[start : found.end()].strip()
+    return None
+
+
+def _is_void(node: c_ast.Node) -> bool:
+    from pycparser import c_ast
+
+    return (
+        isinstance(node, c_ast.TypeDecl)
+        and isinstance(node.type, c_ast.IdentifierType)
+        and node.type.names == ["void"]
+    )
+
+
+def _int_type(node: c_ast.Node, names: Mapping[str, c_ast.Node], what: str) -> IntType:
+    from pycparser import c_ast
+
+    if isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.Enum):
+        return IntType("int", 32, True)
+    if not isinstance(node, c_ast.TypeDecl) or not isinstance(node.type, c_ast.IdentifierType):
+        raise UsageError(f"{what} is not an integer; only integers of 32 bits can be passed")
+    words: list[str] = node.type.names
+    if len(words) == 1 and words[0] in names:
+        return _int_type(names[words[0]], names, what)
+    bases = [word for word in words if word not in ("signed", "unsigned")] or ["int"]
+    base = bases[0] if len(bases) == 1 else next((b for b in bases if b != "int"), "int")
+    if base not in _SIZES or bases.count("long") > 1 or "double" in bases:
+        raise UsageError(
+            f"{what} is {' '.join(words)}; only integers of at most 32 bits can be passed"
+        )
+    signed = "unsigned" not in words and base != "_Bool"
+    return IntType(" ".join(words), _SIZES[base], signed)

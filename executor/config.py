@@ -1,0 +1,126 @@
+"""What a model is besides its weights: sizes, slots, head modes, stop tokens. Needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from compiler.errors import TransputerError
+
+Mode = Literal["latest", "mean"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+"""What a hard head does with keys of equal score: take the latest position, or average all."""
+ATTENTIONS = ("hard", "softmax")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Shape and conventions of one model; the weights fill exactly this shape.
+
+    Attributes:
+        vocab_size: number of tokens.
+        d_model, n_heads, n_layers, d_ffn: width of the residual stream, heads per layer (each
+            ``d_model / n_heads`` wide), layers, neurons per layer.
+        position_slots: ``(i, j)``: slot i of the stream receives the position p, slot j p².
+        head_modes: one of ``MODES`` for every head of every layer; empty means all ``latest``.
+        stop_tokens: ids after which decoding ends.
+        attention: ``hard`` weights score q·k exactly and take the greatest; ``softmax`` weights
+            carry a temperature and suit ``nn.MultiheadAttention``.
+        max_tokens: longest sequence, prompt included, that the certificate vouches for; None if
+            nothing is certified.
+
+    Raises:
+        TransputerError: where the numbers contradict each other.
+    """
+
+    vocab_size: int
+    d_model: int = 36
+    n_heads: int = 18
+    n_layers: int = 7
+    d_ffn: int = 36
+    position_slots: tuple[int, int] = (0, 1)
+    head_modes: tuple[tuple[Mode, ...], ...] = ()
+    stop_tokens: tuple[int, ...] = ()
+    attention: str = "hard"
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.head_modes:
+            modes = (("latest",) * self.n_heads,) * self.n_layers
+            object.__setattr__(self, "head_modes", modes)
+        problem = self._problem()
+        if problem:
+            raise TransputerError(f"model configuration: {problem}")
+
+    def _problem(self) -> str:
+        sizes = (self.vocab_size, self.d_model, self.n_heads, self.n_layers, self.d_ffn)
+        if not all(_is_index(size, 1 << 31) and size > 0 for size in sizes):
+            return "a size is not a positive integer"
+        if self.d_model % self.n_heads:
+            return "d_model is not divisible by n_heads"
+        if [len(layer) for layer in self.head_modes] != [self.n_heads] * self.n_layers:
+            return "head_modes does not list every head of every layer"
+        if any(mode not in MODES for layer in self.head_modes for mode in layer):
+            return f"a head mode is none of {', '.join(MODES)}"
+        if self.attention not in ATTENTIONS:
+            return f"attention is none of {', '.join(ATTENTIONS)}"
+        slots = self.position_slots
+        if len(slots) != 2 or not all(_is_index(slot, self.d_model) for slot in slots):
+            return "position_slots are not two slots of the residual stream"
+        if not all(_is_index(token, self.vocab_size) for token in self.stop_tokens):
+            return "a stop token is not in the vocabulary"
+        return ""
+
+    @property
+    def d_head(self) -> int:
+        """Width of one head."""
+        return self.d_model // self.n_heads
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Name and shape of every weight array, in the order of the model's ``state_dict``."""
+        d, f, v, layers = self.d_model, self.d_ffn, self.vocab_size, range(self.n_layers)
+        shapes = {"tok.weight": (v, d)}
+        for layer in layers:
+            shapes[f"attn.{layer}.in_proj_weight"] = (3 * d, d)
+            shapes[f"attn.{layer}.out_proj.weight"] = (d, d)
+        for name, shape in {"gate": (f, d), "value": (f, d), "down": (d, f)}.items():
+            shapes |= {f"{name}.{layer}.weight": shape for layer in layers}
+        return shapes | {"head.weight": (v, d)}
+
+    def model_arguments(self) -> dict[str, Any]:
+        """The arguments of ``VanillaTransformer``."""
+        return {
+            "vocab": self.vocab_size,
+            "d_model": self.d_model,
+            "n_heads": self.n_heads,
+            "n_layers": self.n_layers,
+            "d_ffn": self.d_ffn,
+            "position_slots": list(self.position_slots),
+        }
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> ModelConfig:
+        """A config from a plain mapping of its fields, lists allowed for tuples."""
+        fields = dict(values)
+        for name in ("position_slots", "stop_tokens"):
+            if name in fields:
+                fields[name] = tuple(_sequence(fields[name], name))
+        if "head_modes" in fields:
+            layers = _sequence(fields["head_modes"], "head_modes")
+            fields["head_modes"] = tuple(tuple(_sequence(m, "head_modes")) for m in layers)
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            raise TransputerError(f"model configuration: {error}") from error
+
+
+def _is_index(value: object, below: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
+
+
+def _sequence(value: object, name: str) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise TransputerError(f"model configuration: {name} is not a list")
+    return value

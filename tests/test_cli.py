@@ -1,0 +1,428 @@
+"""The command line: exit codes, what goes where, one clear line for everything that is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compiler import isa
+from executor import cli
+from executor.trace import read_trace, split_trace
+
+ROOT = Path(__file__).parent.parent
+ARTICLE = """\
+03 00 00 00 commit(+1,sts=1,bt=0)
+05 00 00 00 commit(+1,sts=1,bt=0)
+08 00 00 00 commit(-1,sts=1,bt=0)
+out(08)
+halt
+"""
+GCD = """\
+unsigned gcd(unsigned a, unsigned b) { while (b) { unsigned t = a % b; a = b; b = t; } return a; }
+int low(void) { return -1; }
+void nothing(void) { }
+static int hidden(void) { return 1; }
+int main(int argc, char **argv) { return argc + hidden(); }
+"""
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Calls ``main`` in this process: (exit code, standard output, standard error)."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"standard input")))
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        sys.stdout.flush()
+        out, err = capfdbinary.readouterr()
+        return code, out.decode("latin-1"), err.decode()
+
+    return call
+
+
+@pytest.fixture
+def tok(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a token program of (opcode, immediate) pairs."""
+
+    def write(*code: tuple[str, int] | str, tail: str = "") -> Path:
+        lines = []
+        for item in code:
+            name, immediate = item if isinstance(item, tuple) else (item, 0)
+            data = (immediate & 0xFFFFFFFF).to_bytes(4, "little")
+            lines.append(" ".join([name, *map(isa.byte_token, data)]))
+        path = tmp_path / "program.tok"
+        path.write_text("\n".join(["{", *lines, "}", tail]))
+        return path
+
+    return write
+
+
+HELLO = [("i32.const", ord("h")), "output", ("i32.const", 10), "output"]
+FOREVER = [*HELLO, ("br", 0)]
+
+
+def python(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "executor", *map(str, arguments)]
+
+
+def start(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(python(*arguments), cwd=ROOT, **options)  # type: ignore[call-overload, no-any-return]
+
+
+# --- run --------------------------------------------------------------------------------------
+
+
+def test_the_article_s_program_writes_the_article_s_trace(run: Run) -> None:
+    assert run("run", "--trace", "-", ROOT / "programs/add.tok") == (0, ARTICLE, "")
+
+
+@pytest.mark.parametrize("engine", ["standard", "torch"])
+def test_other_engines_write_the_same_trace(run: Run, engine: str) -> None:
+    if engine == "torch":
+        pytest.importorskip("torch")
+    arguments = ("run", "--engine", engine, "--trace", "-", ROOT / "programs/add.tok")
+    assert run(*arguments) == (0, ARTICLE, "")
+
+
+def test_output_is_the_program_s_bytes_and_nothing_else(run: Run, tok: Callable[..., Path]) -> None:
+    code = [("i32.const", 0xFF), "output", ("i32.const", 0), "output", "halt"]
+    assert run("run", tok(*code)) == (0, "\xff\x00", "")
+
+
+def test_a_trap_exits_134_and_says_where(run: Run, tok: Callable[..., Path]) -> None:
+    code, out, err = run("run", tok(*HELLO, "unreachable"))
+    assert (code, out) == (134, "h\n")
+    assert err.startswith("transputer: trap: unreachable at ")
+    assert len(err.splitlines()) == 1
+
+
+def test_the_token_limit_exits_124_after_the_output_so_far(
+    run: Run, tok: Callable[..., Path]
+) -> None:
+    code, out, err = run("run", "--max-tokens", "2**6", tok(*FOREVER))
+    assert (code, out) == (124, "h\n")
+    assert err == (
+        "transputer: error: program.tok: stopped after 64 tokens: "
+        "the limit of tokens that was asked for\n"
+    )
+
+
+def test_a_trace_file_holds_the_whole_trace(
+    run: Run, tok: Callable[..., Path], tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.txt"
+    assert run("run", "--trace", trace, tok(*HELLO, "halt"))[:2] == (0, "h\n")
+    assert trace.read_text().splitlines()[1] == "out(h)"
+    assert len(list(read_trace(split_trace(trace.read_text())))) == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["program.tok", "trace.txt"]
+
+
+def test_a_limited_run_leaves_a_valid_partial_trace(
+    run: Run, tok: Callable[..., Path], tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.txt"
+    assert run("run", "--trace", trace, "--max-tokens", 15, tok(*FOREVER))[0] == 124
+    tokens = list(split_trace(trace.read_text()))
+    assert len(tokens) == 15
+    assert len(list(read_trace(tokens, partial=True))) == 4
+    assert trace.read_text().endswith("\nbranch_taken 00 00\n")
+
+
+def test_devices_can_take_a_trace(run: Run, tok: Callable[..., Path]) -> None:
+    assert run("run", "--trace", os.devnull, tok(*HELLO, "halt"))[0] == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_the_input_of_a_token_file_is_read_unless_another_is_given(
+    run: Run, tok: Callable[..., Path], tmp_path: Path
+) -> None:
+    code = [("i32.const", 0), ("input", 22), "output", "halt"]
+    program = tok(*code, tail="in(q) eof")
+    other = tmp_path / "input"
+    other.write_bytes(b"z")
+    assert run("run", program)[1] == "q"
+    assert run("run", "--stdin", other, program)[1] == "z"
+
+
+# --- C, calls ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gcd_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("c") / "gcd.c"
+    path.write_text(GCD)
+    return path
+
+
+def test_a_c_program_exits_with_main_s_result(run: Run, gcd_c: Path) -> None:
+    assert run("run", "--check", gcd_c, "one", "--two")[:2] == (4, "")
+
+
+def test_standard_input_is_read_by_programs_that_can_read_it(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "echo.c"
+    path.write_text("""
+        #include <stdio.h>
+        int main(void) { int c, n = 0; while ((c = getchar()) != EOF) putchar(c), n++; return n; }
+    """)
+    assert run("run", path) == (14, "standard input", "")
+    assert run("run", "--stdin", os.devnull, path) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("call", "printed"),
+    [("gcd(48, 36)", "12\n"), ("gcd(4294967295, 0)", "4294967295\n"), ("nothing()", "")],
+)
+def test_a_call_prints_the_value_by_its_c_type(
+    run: Run, gcd_c: Path, call: str, printed: str
+) -> None:
+    assert run("run", "--call", call, gcd_c) == (0, printed, "")
+
+
+def test_a_call_can_be_negative_and_is_checked(run: Run, gcd_c: Path) -> None:
+    code, out, err = run("run", "--check", "--call", "low()", gcd_c)
+    assert (code, out) == (0, "-1\n")
+    assert err.startswith("transputer: agrees with wasmtime: ")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("gcd(48)", "gcd takes 2 arguments, not 1"),
+        ("gcd(-1, 2)", "argument 1 is -1, which is not unsigned (0 to 4294967295)"),
+        ("lcm(1, 2)", "no function lcm is defined here"),
+        ("hidden()", "static"),
+        ("gcd 1 2", "expected a function and its arguments"),
+        ("gcd(one, 2)", "must be integers"),
+    ],
+)
+def test_calls_that_do_not_fit_are_refused(run: Run, gcd_c: Path, call: str, message: str) -> None:
+    code, out, err = run("run", "--call", call, gcd_c)
+    assert (code, out) == (125, "")
+    assert message in err and len(err.splitlines()) == 1
+
+
+# --- errors -----------------------------------------------------------------------------------
+
+
+def one_line(err: str) -> bool:
+    return err.startswith("transputer: error: ") and "Traceback" not in err and "bug" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nowhere.c"],
+        ["nowhere.tok"],
+        [str(ROOT)],
+        [str(ROOT / "README.txt")],
+        ["--engine", "quantum", "x.c"],
+        ["--max-tokens", "none", "x.c"],
+        ["--max-tokens", "0", "x.c"],
+        ["--surprise", "x.c"],
+        [],
+        ["--stdin", "nowhere", str(ROOT / "programs/add.tok")],
+        ["--model", "nowhere", str(ROOT / "programs/add.tok")],
+        ["--trace", "nowhere/trace.txt", str(ROOT / "programs/add.tok")],
+        ["--trace", str(ROOT), str(ROOT / "programs/add.tok")],
+        ["--call", "f()", str(ROOT / "programs/add.tok")],
+    ],
+)
+def test_errors_of_run_exit_125_with_one_line(run: Run, arguments: list[str]) -> None:
+    code, out, err = run("run", *arguments)
+    assert (code, out) == (125, "")
+    assert one_line(err)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["walk"],
+        ["compile"],
+        ["compile", "nowhere.c"],
+        ["compile", "-o", "/nowhere/x.tok", str(ROOT / "programs/add.tok")],
+        ["compile", "--wasm", "x.wasm", str(ROOT / "programs/add.tok")],
+        ["trace", "nowhere.wat"],
+        ["trace", "--from", "nowhere", str(ROOT / "programs/add.tok")],
+        ["check", "nowhere.wasm"],
+        ["build"],
+        ["build", "--out", str(ROOT / "programs")],
+        ["build", "--tokens", "100", "--out", "x"],
+        ["build", "--softmax", "--tokens", "2**40", "--out", "x"],
+        ["info", "--model", "nowhere"],
+    ],
+)
+def test_errors_of_other_verbs_exit_2(run: Run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert one_line(err)
+
+
+def test_a_damaged_model_is_told(run: Run, tmp_path: Path) -> None:
+    assert run("build", "--out", tmp_path / "m")[0] == 0
+    weights = tmp_path / "m" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])
+    code, out, err = run("run", "--model", tmp_path / "m", ROOT / "programs/add.tok")
+    assert (code, out) == (125, "")
+    assert one_line(err) and "model.safetensors: damaged" in err
+
+
+def test_an_unexpected_exception_is_called_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("compiler.compile_program", broken)
+    code, out, err = run("run", "x.c")
+    assert (code, out) == (125, "")
+    assert "a bug in transputer" in err and "ZeroDivisionError: oops" in err
+    assert run("compile", "x.c")[0] == 2
+    monkeypatch.setenv("TRANSPUTER_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        run("run", "x.c")
+
+
+# --- the other verbs --------------------------------------------------------------------------
+
+
+def test_compile_prints_a_program_that_compiles_again(run: Run, tmp_path: Path) -> None:
+    code, text, err = run("compile", ROOT / "programs/add.tok")
+    assert (code, err) == (0, "")
+    again = tmp_path / "again.tok"
+    assert run("compile", "--out", again, ROOT / "programs/add.tok") == (0, "", "")
+    assert again.read_text() == text
+    assert run("run", "--trace", "-", again)[1] == ARTICLE
+
+
+def test_compile_reports_and_writes_the_module(run: Run, gcd_c: Path, tmp_path: Path) -> None:
+    wasm = tmp_path / "x.wasm"
+    code, out, _ = run("compile", "--report", "--wasm", wasm, gcd_c)
+    assert code == 0
+    assert wasm.read_bytes().startswith(b"\0asm")
+    report = dict(line.split(None, 1) for line in out.splitlines())
+    assert report["program"] == "gcd.c" and int(report["instructions"]) > 10
+
+
+def test_trace_prints_instructions_with_their_tokens(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("trace", ROOT / "programs/add.tok")
+    lines = [line.split() for line in out.splitlines()]
+    assert code == 0 and len(lines) == 5
+    assert "i32.add" in lines[2] and "08" in lines[2] and lines[2][-2:] == ["=", "8"]
+    file = tmp_path / "trace.txt"
+    file.write_text(ARTICLE)
+    assert run("trace", "--from", file, ROOT / "programs/add.tok")[1] == out
+    file.write_text(ARTICLE.replace("08 00 00 00 commit(-1", "08 00 00 00 commit(+1"))
+    code, _, err = run("trace", "--from", file, ROOT / "programs/add.tok")
+    assert code == 2 and "does not come from i32.add" in err
+
+
+def test_check_agrees_on_a_right_model(run: Run, gcd_c: Path) -> None:
+    code, out, err = run("check", gcd_c, "x")
+    assert (code, err) == (0, "")
+    assert out.startswith("gcd.c: agrees with wasmtime: ")
+
+
+def test_check_shows_the_first_instruction_that_a_wrong_model_gets_wrong(
+    run: Run, tmp_path: Path
+) -> None:
+    import numpy as np
+
+    from executor.checkpoint import Checkpoint, save_checkpoint
+    from executor.loading import build_checkpoint
+
+    right = build_checkpoint()
+    head = right.weights["head.weight"].copy()
+    eight, nine = right.encode(["08", "09"])
+    head[[eight, nine]] = head[[nine, eight]]
+    wrong = Checkpoint(
+        right.config, right.vocabulary, {**right.weights, "head.weight": head}, right.rom
+    )
+    assert not np.array_equal(head, right.weights["head.weight"])
+    folder = save_checkpoint(wrong, tmp_path / "wrong")
+    code, out, _ = run("check", "--model", folder, ROOT / "programs/add.tok")
+    assert code == 1
+    assert out.splitlines()[1].startswith("trace token 11 differs, in i32.add")
+    assert out.splitlines()[2].split() == [
+        "expected:", "08", "00", "00", "00", "commit(-1,sts=1,bt=0)",
+    ]  # fmt: skip
+    assert out.splitlines()[3].split() == ["model:", "09"]
+
+
+def test_build_and_info_describe_the_same_model(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("build", "--out", tmp_path / "m")
+    assert code == 0 and "hard attention" in out
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert config["model"]["d_model"] == 36 and config["attention"] == "hard"
+    code, described, _ = run("info", "--model", tmp_path / "m")
+    assert (code, described) == run("info")[:2]
+    values = dict(line.split(None, 1) for line in described.splitlines())
+    assert (values["d_model"], values["heads"], values["layers"]) == ("36", "18", "7")
+    assert int(values["d_ffn"]) <= 36
+    assert int(values["non-zeros"].replace(",", "")) < int(values["parameters"].replace(",", ""))
+
+
+def test_info_prints_the_generated_code(run: Run) -> None:
+    source = run("info", "--source")[1]
+    compile(source, "generated", "exec")
+    assert "def step(token, p):" in source
+
+
+# --- processes --------------------------------------------------------------------------------
+
+
+def test_run_imports_no_torch_and_help_no_numpy() -> None:
+    code = (
+        "import sys\nfrom executor.cli import main\n"
+        "main(['run', 'programs/add.tok'])\nassert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_ctrl_c_exits_130_and_keeps_a_valid_trace(tok: Callable[..., Path], tmp_path: Path) -> None:
+    trace = tmp_path / "trace.txt"
+    process = start("run", "--trace", trace, tok(*FOREVER), stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.read(2) == b"h\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    events = list(read_trace(split_trace(trace.read_text()), partial=True))
+    assert len(events) > 5
+
+
+def test_a_reader_that_leaves_ends_the_run_quietly(tok: Callable[..., Path]) -> None:
+    code = [("i32.const", 65), "output", ("br", -10)]
+    process = start("run", tok(*code), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.read(1)
+    process.stdout.close()
+    assert process.wait(20) == 141
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_sees_progress_and_a_pipe_does_not(tok: Callable[..., Path]) -> None:
+    import pty
+
+    program = tok(*FOREVER)
+    master, slave = pty.openpty()
+    process = start("run", "--max-tokens", 15000, program, stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    seen = b""
+    try:
+        while chunk := os.read(master, 4096):
+            seen += chunk
+    except OSError:  # the other side is closed
+        pass
+    os.close(master)
+    assert process.wait(20) == 124
+    assert b"tokens/s" in seen and b"stopped after 15000 tokens" in seen

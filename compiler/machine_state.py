@@ -60,7 +60,7 @@ class State:
     def when(
         self, name: str, value: Expr | float, into: Quantity, unless: Expr | float = 0
     ) -> None:
-        """Add ``value`` if the instruction is ``name`` and the integer ``unless`` is 0 (not more)."""
+        """Add ``value`` if the instruction is ``name`` and the integer ``unless`` is at most 0."""
         self.graph.gate(f"{into.name}: {name}", self.is_op(name) - unless, value, into)
 
     def read_previous_bytes(self) -> None:

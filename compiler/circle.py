@@ -3,7 +3,7 @@
 For points u, v on the circle of squared radius R², u·v - R² + 1 is 1 when u = v and otherwise
 1 - |u - v|²/2, an integer that is at most 0. Neighbouring opcodes that end in the same commit
 form an arc, and a linear function that is positive on exactly that arc recognises the class.
-The origin, which is what a token that is no opcode shows, is outside of every test.
+Points inside the circle, which is what tokens that are no opcodes show, pass no test.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-RADIUS_SQUARED = 32045
-"""5·13·17·29: the smallest sum of two squares in 32 ordered ways, so 64 integer points."""
+RADIUS_SQUARED = 160225
+"""5²·13·17·29 has 96 integer points, and its root, 400, is greater than every byte: whatever token
+is read as an opcode, at most one test is positive."""
 
 Point = tuple[int, int]
 
 
 def points() -> list[Point]:
-    """The 64 integer points of the circle by angle."""
+    """The 96 integer points of the circle by angle."""
     limit = math.isqrt(RADIUS_SQUARED)
     found = [
         (x, y)
@@ -43,7 +44,7 @@ class Classifier:
 
 
 def is_point(point: Point) -> Classifier:
-    """1 on ``point``, at most 0 on every other point of the circle, negative at the origin."""
+    """1 on ``point``, at most 0 on every other point of the circle and inside of it."""
     return Classifier(point[0], point[1], 1 - RADIUS_SQUARED)
 
 

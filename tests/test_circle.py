@@ -12,9 +12,8 @@ def test_every_token_passes_its_own_test_only() -> None:
     embedding = build_graph().embedding
     for spelling, values in embedding.items():
         shown = (int(values.get("byte", 0)), int(values.get("nibble", 0)))
-        passed = [
-            name for name, point in opcode_points.POINTS.items() if circle.is_point(point)(shown) > 0
-        ]
+        tests = {name: circle.is_point(point) for name, point in opcode_points.POINTS.items()}
+        passed = [name for name, test in tests.items() if test(shown) > 0]
         assert passed == ([spelling] if spelling in isa.OPCODES else []), spelling
 
 

@@ -34,7 +34,7 @@ class StandardEngine:
     def feed(self, tokens: Sequence[int]) -> None:
         """Append tokens, in blocks."""
         for start in range(0, len(tokens), BLOCK):
-            self._forward(tokens[start : start + BLOCK])
+            self.forward(tokens[start : start + BLOCK])
 
     def step(self, token: int) -> int:
         """Append one token; the id of the greatest logit."""
@@ -44,9 +44,9 @@ class StandardEngine:
         """Append tokens, in blocks; the id of the greatest logit after each."""
         head = self._weights["head.weight"].T
         blocks = (tokens[start : start + BLOCK] for start in range(0, len(tokens), BLOCK))
-        return [int(best) for block in blocks for best in np.argmax(self._forward(block) @ head, 1)]
+        return [int(best) for block in blocks for best in np.argmax(self.forward(block) @ head, 1)]
 
-    def _forward(self, tokens: Sequence[int]) -> Array:
+    def forward(self, tokens: Sequence[int]) -> Array:
         """Run T tokens through all layers; the last residual stream (T, d_model)."""
         weights = self._weights
         start, end = self._length, self._length + len(tokens)

@@ -32,8 +32,14 @@ from hullcache.exact import SLACK, TINY, height, score_change
 from hullcache.record import Join, Record
 
 
+class LongList(SortedList):  # type: ignore[misc]
+    """A sorted list of fewer, longer blocks: most keys come in order, and queries count blocks."""
+
+    DEFAULT_LOAD_FACTOR = 2**14
+
+
 class Vertex:
-    """A vertex, and the edge on its right if it is not the last."""
+    """A vertex, and the edge on its right; the last one's fall is infinite and never searched."""
 
     __slots__ = ("fall", "inner", "record")
 
@@ -62,8 +68,8 @@ class UpperChain:
         self._spill = spill
         self._last = Vertex(first)
         self._vertices = {first[0]: self._last}  # by x
-        self._xs = SortedList(self._vertices)
-        self._falls = SortedList()
+        self._xs = LongList(self._vertices)
+        self._falls = LongList()
         self._turn = -inf  # the hull turns at the last vertex if the next fall exceeds this
 
     def __len__(self) -> int:
@@ -97,7 +103,7 @@ class UpperChain:
     def best(self, qx: float, qy: float) -> Record:
         """The merged record of all keys with the greatest score; q_y > 0. O(log n).
 
-        Some five times slower when the query is within rounding of an edge's normal.
+        Up to ten times slower when the query is within rounding of an edge's normal.
         """
         ratio = qx / qy
         slack = abs(ratio) * SLACK + TINY
@@ -134,8 +140,9 @@ class UpperChain:
     def insert(self, x: float, y: float, record: Record) -> None:
         """Add the key (x, y), coordinates below `LIMIT`, with its record, made from the same x, y.
 
-        Expected O(1) for a key equal to, or below, a vertex, O(log n) for any other, by Sorted
-        Containers' count, amortised over the vertices that a key hides.
+        O(1) for a key equal to a vertex or straight below it. For any other O(log n), as Sorted
+        Containers counts, and O(log n) more for each vertex that it hides, which happens to a
+        vertex once.
         """
         vertex = self._vertices.get(x)
         if vertex is not None:

@@ -122,9 +122,8 @@ class HullHead:
         """Add the key (kx, ky) with its value, a tuple of `width` finite numbers (not checked).
 
         Raises ValueError if a coordinate is NaN, infinite or 2**1022 or more in size, or if the
-        value has another width. Amortised O(1) for keys that come in the order of x and while all
-        keys are equal, O(log n) for others, and for one that becomes a vertex between others also
-        O(512 + n / 512) moves of a pointer.
+        value has another width. O(1) while all keys are equal and for a key equal to a vertex of
+        the upper hull, amortised O(log n) for others, as Sorted Containers counts.
 
         >>> head = HullHead("latest")
         >>> head.insert(0.0, float("nan"), (1.0, 2.0))
@@ -200,7 +199,7 @@ class HullHead:
 
     @property
     def n_kept(self) -> int:
-        """Number of records kept: about one a vertex of the convex hull. O(n / 512).
+        """Number of records kept: about one a vertex of the convex hull. O(n).
 
         >>> head = HullHead("latest", width=1)
         >>> for x, y in [(0, 0), (9, 0), (0, 9), (9, 9), (4, 4), (4, 5), (5, 5), (5, 4)]:
@@ -215,7 +214,7 @@ class HullHead:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the head, from the sizes of Python's objects. O(n / 512)."""
+        """Bytes held by the head, from the sizes of Python's objects. O(n)."""
         value = self._total[3]
         total = getsizeof(self) + getsizeof(self._total) + getsizeof(value)
         total += sum(map(getsizeof, value)) * (1 + self.n_kept)

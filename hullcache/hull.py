@@ -45,7 +45,7 @@ class HullKVCache(KVCache):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the heads, from the sizes of Python's objects. O(vertices / 512)."""
+        """Bytes held by the heads, from the sizes of Python's objects. O(vertices)."""
         return sum(head.nbytes for row in self.heads for head in row)
 
     def _extend(self, layer: int, keys: Floats, values: Floats) -> None:

@@ -14,7 +14,6 @@ from typing import Literal
 from unittest import mock
 
 from hypothesis import strategies as st
-from sortedcontainers import SortedList
 
 from hullcache import HullHead, Mode, Value, chain
 from hullcache.exact import LIMIT
@@ -74,7 +73,7 @@ def check_chain(upper: chain.UpperChain) -> None:
 @contextmanager
 def blocks_of(load: int) -> Iterator[None]:
     """Chains with at most 2 * load vertices a block, so that few keys make many blocks."""
-    with mock.patch.object(SortedList, "DEFAULT_LOAD_FACTOR", load):
+    with mock.patch.object(chain.LongList, "DEFAULT_LOAD_FACTOR", load):
         yield
 
 

@@ -1,0 +1,104 @@
+"""Ranges of dyadic numbers: how large, and multiples of which power of two.
+
+A dot product is exact in any order, with or without fused multiply-add, if all its terms are
+multiples of 2^g and the magnitudes of its terms add up to at most 2^(53 + g): every partial sum is
+then a multiple of 2^g that a double holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+DOUBLE_BITS = 53
+ANY_GRAIN = 10_000
+"""Grain of zero, which is a multiple of every power of two."""
+
+
+def grain_of(value: float | Fraction | int) -> int:
+    """The greatest g such that the dyadic number ``value`` is a multiple of 2^g."""
+    fraction = Fraction(value)
+    if fraction == 0:
+        return ANY_GRAIN
+    numerator, denominator = fraction.numerator, fraction.denominator
+    return (numerator & -numerator).bit_length() - denominator.bit_length()
+
+
+@dataclass(frozen=True)
+class Range:
+    """All multiples of 2^grain from ``low`` to ``high``.
+
+    ``grain`` is None for numbers that are rounded, whose bits go on.
+    """
+
+    low: Fraction
+    high: Fraction
+    grain: int | None
+
+    @staticmethod
+    def of(*values: float | Fraction) -> Range:
+        """The smallest range that holds all the values."""
+        numbers = [Fraction(value) for value in values]
+        return Range(min(numbers), max(numbers), min(map(grain_of, numbers)))
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high, _least(self.grain, other.grain))
+
+    def __mul__(self, other: Range) -> Range:
+        corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        grain = None if None in (self.grain, other.grain) else self.grain + other.grain  # type: ignore[operator]
+        return Range(min(corners), max(corners), grain)
+
+    def scaled(self, factor: float | Fraction) -> Range:
+        """All values times a constant."""
+        return self * Range.of(factor)
+
+    def positive(self) -> Range:
+        """What ReLU leaves."""
+        zero = Fraction(0)
+        return Range(max(self.low, zero), max(self.high, zero), self.grain)
+
+    def union(self, other: Range) -> Range:
+        """The smallest range that holds both."""
+        return Range(
+            min(self.low, other.low), max(self.high, other.high), _least(self.grain, other.grain)
+        )
+
+    def within(self, low: Fraction, high: Fraction) -> Range:
+        """The part between two bounds; the nearest bound where there is none."""
+        return Range(min(max(self.low, low), high), max(min(self.high, high), low), self.grain)
+
+    @property
+    def magnitude(self) -> Fraction:
+        """The greatest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether 0 is all there is."""
+        return self.low == self.high == 0
+
+
+ZERO = Range.of(0)
+
+
+def bits_of_sum(terms: Iterable[Range]) -> int | None:
+    """Significand bits that a dot product needs in any order; None if a term is rounded."""
+    live = [term for term in terms if not term.is_zero]
+    if any(term.grain is None for term in live):
+        return None
+    total = sum((term.magnitude for term in live), Fraction(0))
+    grain = min((term.grain for term in live if term.grain is not None), default=0)
+    return bits(total, grain)
+
+
+def bits(magnitude: Fraction, grain: int) -> int:
+    """Bits of the largest multiple of 2^grain up to ``magnitude``; 2^b itself needs b of them."""
+    units = magnitude / Fraction(2) ** grain
+    whole = -(-units.numerator // units.denominator)
+    return max(whole - 1, 0).bit_length()
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else min(one, other)

@@ -47,4 +47,4 @@ class UnsupportedError(CompileError):
 
 
 class LimitError(TransputerError):
-    """A run that reached its token, memory or certificate limit (exit code 124)."""
+    """A run that reached its token or length limit (exit code 124)."""

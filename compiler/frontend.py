@@ -20,6 +20,8 @@ from compiler.wasm import MAGIC
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 SUFFIXES = (".c", ".wat", ".wasm")
+_EXPECTED = ", ".join((*SUFFIXES, ".tok"))
+"""Kinds of program files; token programs (.tok) need no front end."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ def to_wasm(
 def _kind(sources: Sequence[Path]) -> str:
     for source in sources:
         if source.suffix not in SUFFIXES:
-            raise UsageError(f"{source}: unknown kind of file, expected {', '.join(SUFFIXES)}")
+            read_source(source)  # a file that is not there has no kind
+            raise UsageError(f"{source}: unknown kind of file, expected {_EXPECTED}")
     if len(sources) > 1 and any(source.suffix != ".c" for source in sources):
         raise UsageError("several files make one program only if all of them are C")
     return sources[0].suffix

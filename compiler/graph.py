@@ -158,6 +158,8 @@ class Graph:
     def linear(self, name: str, *, integral: bool = True) -> Quantity:
         """A slot that starts at zero and accumulates the terms that name it as their target.
 
+        Terms may come in different half-layers (an attention or a feed-forward each).
+
         ``integral=False`` marks what is not a small integer (means, snapped sums, dyadic
         fractions): the scheduler then never lets it share a half-layer with the erasure of
         what stood in its slot before.
@@ -181,7 +183,7 @@ class Graph:
         self.embedding[spelling] = values
 
     def score(self, spelling: str, value: Expr | float) -> None:
-        """The logit of a token. Tokens without a score are never written (logit zero weights)."""
+        """The logit of a token. Every token needs one, a low one if only prompts hold it."""
         if spelling not in self.embedding or spelling in self.scores:
             raise ValueError(f"token {spelling!r} is unknown or already has a score")
         self.scores[spelling] = as_expr(value)

@@ -9,7 +9,7 @@ comes next from its distance to the last token that is not a byte.
 Conventions of this file: ``dist`` is that distance, which is also the index of the byte to be
 written next (4: the commit is due). ``is_op(name)`` is 1 if the instruction at the cursor is
 ``name`` and at most 0 otherwise, so ``is_op(name) - k`` gates on an extra condition ``k == 0``.
-Addresses are kept plus one, so that key (0, 0) means "writes nothing".
+Memory addresses are kept plus one (input bytes: -p - 1), so that key (0, 0) means "writes nothing".
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class Computer(Arithmetic):
         )
         miss = place - self.read_address
         self.found = g.linear("found")
+        # A hat of three neurons: 1 where the miss is 0, else 0.
         for offset, factor in ((1, 1.0), (0, -2.0), (-1, 1.0)):
             g.gate(f"found_{offset:+d}", miss + offset, factor, self.found)
 
@@ -135,7 +136,10 @@ class Computer(Arithmetic):
         )
 
     def write_result(self) -> None:
-        """The byte to write next (plus 256 with a carry), for each instruction."""
+        """The byte to write next (plus 256 with a carry).
+
+        Products, shifts and divisions leave theirs in the accumulator; the logits add the two.
+        """
         i, a, b = self.inputs, self.a, self.b
         for name in ("i32.const", "br", "br_if", "call"):
             self.when(name, self.immediate_byte, self.result)

@@ -27,7 +27,8 @@ class Inputs:
     delta, call_delta: change of stack and call depth. step: change of the cursor.
     jump: sign with which the four bytes before change the cursor.
     stores: 1 if the four bytes before are pushed; -(1 + added) of a table row.
-    branch: 1 for branch_taken; 1 to 4 for the quotient digits; -1 for the memory-size directive.
+    branch: 1 for branch_taken; 1 to 4 for the quotient digits; -1 for the memory-size directive
+        (-1/2 for the first token of all: no memory, where there is no directive).
     digit: a quotient digit times its weight.
     """
 
@@ -60,7 +61,7 @@ class State:
     def when(
         self, name: str, value: Expr | float, into: Quantity, unless: Expr | float = 0
     ) -> None:
-        """Add ``value`` if the instruction is ``name`` and the integer ``unless`` is at most 0."""
+        """Add ``value`` if the instruction is ``name`` and ``unless``, an integer >= 0, is 0."""
         self.graph.gate(f"{into.name}: {name}", self.is_op(name) - unless, value, into)
 
     def read_previous_bytes(self) -> None:

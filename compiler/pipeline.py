@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from compiler import isa, wasm
 from compiler.assemble import Code, assemble
-from compiler.errors import Place, UnsupportedError
+from compiler.errors import CompileError, Place, UnsupportedError
 from compiler.lower import Entry, Lowered, find_call, find_entry, lower
 from compiler.lower_code import Native
 from compiler.program import Program
@@ -41,6 +41,7 @@ def compile_wasm(
     module = wasm.decode(content, name)
     chosen = _chosen_entry(module, call, entry)
     lowered = lower(module, chosen)
+    _check_elements(module)
     memory_bytes = _memory_bytes(module)
     segments = _segments(module) if memory_bytes is not None else []
     code = assemble(lowered.functions, memory_bytes, segments, name)
@@ -87,17 +88,31 @@ def _segments(module: Module) -> list[tuple[int, bytes]]:
     ]
 
 
+def _check_elements(module: Module) -> None:
+    """Active element segments must fit their table, or the module cannot be instantiated."""
+    for number, element in enumerate(module.elements):
+        if element.offset is None or module.tables[element.table].imported is not None:
+            continue
+        address, size = _address(module, element.offset), module.tables[element.table].size
+        if address + len(element.entries) > size:
+            raise CompileError(
+                f"element segment {number} (index {address}, {len(element.entries)} entries) "
+                f"does not fit the table of {size}",
+                Place(module.file),
+            )
+
+
 def _address(module: Module, offset: Constant) -> int:
     value: Constant | None = offset
     while value is not None and value.op == "global.get":
         value = module.globals[value.value].init
     if value is None or value.op != "i32.const":
         raise UnsupportedError(
-            "the address of a data segment is not a constant",
+            "the address of a segment is not a constant",
             Place(module.file),
             "link the program at a fixed address, without imported globals",
         )
-    return value.value
+    return value.value & 0xFFFFFFFF
 
 
 def _report(lowered: Lowered, code: Code) -> dict[str, object]:

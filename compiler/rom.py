@@ -17,11 +17,11 @@ SHIFTS = ("i32.shl", "i32.shr_u", "i32.shr_s", "i32.rotl", "i32.rotr")
 
 AMOUNTS, BYTES = 32, 4
 SHIFT_ENTRIES = AMOUNTS * BYTES
-FINE_HALF = 0.5 - 2.0**-25
-"""The same for the bytes of products, which are multiples of 2^-24."""
 HALF = 0.5 - 2.0**-9
 """Subtracted from a shift's result, a multiple of 2^-8: rounding to the nearest integer then
 rounds down."""
+FINE_HALF = 0.5 - 2.0**-25
+"""The same for the bytes of products, which are multiples of 2^-24."""
 
 
 def shift_base(op: str) -> int:

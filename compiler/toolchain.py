@@ -50,6 +50,8 @@ _CODE_FLAGS = (
 )  # fmt: skip
 _DEBUG_FLAGS = ("-gline-tables-only", "-fdebug-compilation-dir=.")
 _LIBRARY_FLAGS = ("-O2", "-g0")
+_PLAIN_PATH = re.compile(r"[\w./ ,+=@%~-]*")
+_LONGEST_NAME = 128
 _SHOWN_LINES, _SHOWN_COLUMNS = 40, 300
 
 
@@ -131,20 +133,19 @@ def compile_c(
     library = library_archive(toolchain, timeout=timeout)
     names = exports or (ENTRY,)
     with tempfile.TemporaryDirectory(prefix="transputer-") as folder:
-        output = Path(folder) / f"{sources[0].stem}.wasm"  # names the module
+        staged = _stage(sources, Path(folder))
+        output = Path(folder) / f"{staged.paths[0].stem}.wasm"  # names the module
         command = (
-            *toolchain.compile, opt, *_CODE_FLAGS, *_DEBUG_FLAGS,
-            "-isystem", str(_library_folder()),
-            *(f"-I{os.fspath(path)}" for path in include),
-            *(f"-D{text}" for text in define),
-            *(_as_argument(source) for source in sources), str(library),
+            *toolchain.compile, opt, *_CODE_FLAGS, *_DEBUG_FLAGS, *staged.flags,
+            *_search_flags(include, define),
+            *(_as_argument(source) for source in staged.paths), str(library),
             *toolchain.link_flags,
             "-Wl,--no-entry", f"-Wl,-z,stack-size={stack_bytes}",
             *(f"-Wl,--export={name}" for name in names),
             "-o", str(output),
         )  # fmt: skip
         place = Place(file=", ".join(map(str, sources)))
-        messages = _run(command, timeout=timeout, place=place)
+        messages = _run(command, timeout=timeout, place=place, names=staged.names)
         if re.search(r"^wasm-ld\S*: warning:", messages, re.MULTILINE):
             # A call through a wrong declaration: it would be linked to a function that traps.
             raise _refused(messages, place)
@@ -152,6 +153,36 @@ def compile_c(
             return output.read_bytes(), _shorten(messages)
         except FileNotFoundError:
             raise CompileError("the compiler wrote no output", place) from None
+
+
+def preprocess(
+    toolchain: Toolchain,
+    source: Path,
+    *,
+    opt: str = "-O2",
+    include: Sequence[str | os.PathLike[str]] = (),
+    define: Sequence[str] = (),
+    timeout: float = TIMEOUT_SECONDS,
+) -> str:
+    """The text of a C file as :func:`compile_c` sees it: headers in, macros replaced.
+
+    Raises:
+        CompileError: the preprocessor's messages, or no end after ``timeout`` seconds.
+    """
+    with tempfile.TemporaryDirectory(prefix="transputer-") as folder:
+        staged = _stage([source], Path(folder))
+        output = Path(folder) / "preprocessed"
+        command = (
+            *toolchain.compile, opt, *_CODE_FLAGS, *staged.flags,
+            *_search_flags(include, define), "-E", "-P", _as_argument(staged.paths[0]),
+            "-o", str(output),
+        )  # fmt: skip
+        _run(command, timeout=timeout, place=Place(file=str(source)), names=staged.names)
+        try:
+            return output.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            message = "the preprocessor wrote no output"
+            raise CompileError(message, Place(file=str(source))) from None
 
 
 def library_archive(toolchain: Toolchain, *, timeout: float = TIMEOUT_SECONDS) -> Path:
@@ -218,6 +249,60 @@ def _library_folder() -> Path:
     return Path(str(files("compiler.libc")))
 
 
+def _search_flags(
+    include: Sequence[str | os.PathLike[str]], define: Sequence[str]
+) -> tuple[str, ...]:
+    return (
+        "-isystem", str(_library_folder()),
+        *(f"-I{os.fspath(path)}" for path in include),
+        *(f"-D{text}" for text in define),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """Sources under names that the compiler can take, what it needs to find their headers, and
+    pairs of what its messages call them and what the user does."""
+
+    paths: tuple[Path, ...]
+    flags: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]
+
+
+def _stage(sources: Sequence[Path], folder: Path) -> _Staged:
+    """Copies sources with unusual names into ``folder``: zig cannot read the list of dependencies
+    of ``a:b.c``, and long names do not fit its cache. ``#include "..."`` looks in the source's own
+    folder, or in a link to it if that has an unusual name too (``../`` is not found there then)."""
+    paths: list[Path] = []
+    flags: list[str] = []
+    names: list[tuple[str, str]] = []
+    for number, source in enumerate(sources):
+        if _PLAIN_PATH.fullmatch(str(source)) and len(os.fsencode(source.name)) <= _LONGEST_NAME:
+            paths.append(source)
+            continue
+        copy, headers = folder / f"renamed-{number}.c", source.parent
+        if not _PLAIN_PATH.fullmatch(str(headers)):
+            headers = folder / f"headers-{number}"
+            headers.symlink_to(source.parent.resolve(), target_is_directory=True)
+        text = source.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        copy.write_bytes(f'#line 1 "{_in_quotes(str(source))}"\n'.encode() + text)
+        paths.append(copy)
+        flags += ["-iquote", str(headers)]
+        names += [
+            (str(copy), str(source)),
+            (str(headers), str(source.parent)),
+            (f"{copy.stem}.o", f"{source.stem}.o"),
+        ]
+    if names:  # the same module whatever the folder is called
+        flags.append(f"-fdebug-prefix-map={folder}=.")
+    return _Staged(tuple(paths), tuple(flags), tuple(names))
+
+
+def _in_quotes(name: str) -> str:
+    name = "".join(c if c.isprintable() else "?" for c in name)
+    return name.replace("\\", r"\\").replace('"', r"\"")
+
+
 def _as_argument(source: Path) -> str:
     """A path that no compiler takes for an option."""
     text = str(source)
@@ -230,9 +315,15 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig, "LC_ALL": "C"}
 
 
-def _run(command: Sequence[str], *, timeout: float, place: Place | None = None) -> str:
-    """Runs a command to its end and returns what it printed; kills it and its children when the
-    time is over."""
+def _run(
+    command: Sequence[str],
+    *,
+    timeout: float,
+    place: Place | None = None,
+    names: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Runs a command to its end and returns what it printed, with the first of each two ``names``
+    replaced by the second; kills it and its children when the time is over."""
     try:
         process = subprocess.Popen(
             command,
@@ -253,6 +344,8 @@ def _run(command: Sequence[str], *, timeout: float, place: Place | None = None) 
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     messages = raw.decode("utf-8", "replace")
+    for ours, theirs in names:
+        messages = messages.replace(ours, theirs)
     if process.returncode != 0:
         raise _refused(messages, place)
     return messages

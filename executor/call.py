@@ -1,8 +1,8 @@
 """Calling one function: ``gcd(48, 36)`` as text, and what a C prototype says about it.
 
-A C function's prototype is found in the source text and read with pycparser, so that arguments
-are checked and the result is printed as what it is (``unsigned``, ``char``, nothing). Exports of
-a WebAssembly module take and return 32-bit integers, printed as signed.
+A C function's prototype is found in the preprocessed text and read with pycparser, so that
+arguments are checked and the result is printed as what it is (``unsigned``, ``char``, nothing).
+Exports of a WebAssembly module take and return 32-bit integers, printed as signed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compiler.errors import UsageError
+from compiler.errors import CompileError, UsageError
 
 if TYPE_CHECKING:
     from pycparser import c_ast
@@ -103,8 +103,21 @@ def split_call(call: Call) -> tuple[str, tuple[int, ...]]:
     return name, integers
 
 
-def prototype(sources: Sequence[str | os.PathLike[str]], name: str) -> Prototype:
+def prototype(
+    sources: Sequence[str | os.PathLike[str]],
+    name: str,
+    *,
+    opt: str = "-O2",
+    include: Sequence[str | os.PathLike[str]] = (),
+    define: Sequence[str] = (),
+    clang: str | os.PathLike[str] | None = None,
+) -> Prototype:
     """The prototype of a function of a program, given its source files.
+
+    Args:
+        opt, include, define, clang: for C, as for ``compile_program``. Where the preprocessor
+            refuses a file or leaves no such function, the text of the file itself is read; the
+            compiler says afterwards what is wrong.
 
     Raises:
         UsageError: if the files are C and declare no such function, or not one of 32-bit
@@ -113,11 +126,19 @@ def prototype(sources: Sequence[str | os.PathLike[str]], name: str) -> Prototype
     paths = [Path(source) for source in sources]
     if not all(path.suffix == ".c" for path in paths):
         return Prototype(name)
+    from compiler.frontend import read_source
+    from compiler.toolchain import find_toolchain, preprocess
+
+    plain = [read_source(path).decode("utf-8", "replace") for path in paths]
+    toolchain = find_toolchain(clang)
+    texts = []
     for path in paths:
         try:
-            text = path.read_text("utf-8", "replace")
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+            text = preprocess(toolchain, path, opt=opt, include=include, define=define)
+        except CompileError:
+            continue
+        texts.append((path, text))
+    for path, text in (*texts, *zip(paths, plain, strict=True)):
         found = c_prototype(text, name, str(path))
         if found is not None:
             return found
@@ -143,7 +164,8 @@ def c_prototype(text: str, name: str, file: str = "") -> Prototype | None:
     try:
         unit = CParser().parse("\n".join([*typedefs, declaration + ";"]))
     except ParseError as error:
-        raise UsageError(f"{where}: its prototype cannot be read ({error})") from None
+        reason = re.sub(r"^\S*:\d+(:\d+)?: ", "", str(error))  # a position in our own text
+        raise UsageError(f"{where}: its prototype cannot be read ({reason})") from None
     *types, found = unit.ext
     if "static" in found.storage:
         raise UsageError(f"{where}: is static; only functions that are not static can be called")
@@ -163,6 +185,7 @@ def c_prototype(text: str, name: str, file: str = "") -> Prototype | None:
 
 
 _STANDARD_TYPEDEFS = (
+    "typedef void *__builtin_va_list;",
     "typedef signed char int8_t; typedef unsigned char uint8_t;",
     "typedef short int16_t; typedef unsigned short uint16_t;",
     "typedef int int32_t; typedef unsigned int uint32_t;",
@@ -174,12 +197,21 @@ _STANDARD_TYPEDEFS = (
 _SIZES = {"_Bool": 1, "char": 8, "short": 16, "int": 32, "long": 32}
 
 
+_ATTRIBUTE = re.compile(
+    r"\b__attribute(?:__)?\s*\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)"
+    r"|\b__extension__\b|\[\[[^\[\]]*\]\]"
+)
+"""What stands in declarations and says nothing about types; parentheses up to four deep."""
+
+
 def _without_comments(text: str) -> str:
-    """C text with comments, preprocessor lines and the insides of literals taken out."""
+    """C text with comments, preprocessor lines, attributes and the insides of literals taken
+    out."""
     text = re.sub(r"\\\r?\n", " ", text)
     pattern = r"/\*.*?\*/|//[^\n]*|(\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
     text = re.sub(pattern, lambda found: '""' if found[1] else " ", text, flags=re.DOTALL)
-    return re.sub(r"^[ \t]*#[^\n]*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*#[^\n]*$", "", text, flags=re.MULTILINE)
+    return _ATTRIBUTE.sub(" ", text)
 
 
 def _declaration(plain: str, name: str) -> str | None:

@@ -53,7 +53,7 @@ class Checkpoint:
             )
         if len(set(self.vocabulary)) != len(self.vocabulary):
             raise TransputerError("the vocabulary spells two tokens alike")
-        if not all(0 <= token < self.config.vocab_size for token in self.rom):
+        if not all(type(t) is int and 0 <= t < self.config.vocab_size for t in self.rom):
             raise TransputerError("a ROM token is not in the vocabulary")
         for name, shape in self.config.shapes.items():
             array = self.weights.get(name)
@@ -198,5 +198,5 @@ def _to_json(value: object) -> bytes:
 def _from_json(path: Path, data: bytes) -> Any:
     try:
         return json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TransputerError(f"{path}: damaged, not JSON ({error})") from error

@@ -7,6 +7,7 @@ ours. The other verbs exit 2 on errors. Ctrl-C exits 130, a closed pipe 141.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -58,7 +59,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     compile_.add_argument("--report", action="store_true", help="print the compiler's report")
     compile_.add_argument("file", help=_FILE)
 
-    trace = add("trace", "Print a run instruction by instruction, with its places in the source.")
+    trace = add("trace", "Print a run instruction by instruction, with where each comes from.")
     _compile_options(trace)
     _run_options(trace)
     trace.add_argument("--from", dest="trace", metavar="FILE", help="read this trace, do not run")
@@ -140,6 +141,7 @@ def _verb(name: str) -> Callable[[argparse.Namespace], int]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    _open_streams()
     running = "run" in arguments[:1]
     failed = RUN_ERROR if running else VERB_ERROR
     try:
@@ -174,6 +176,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return failed
 
 
+def _open_streams() -> None:
+    """A standard stream that our caller closed reads as empty and swallows what is written."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
 def _say(message: str) -> None:
-    sys.stdout.flush()
-    print(f"transputer: error: {message}", file=sys.stderr)
+    """An error message; where nobody can hear it the exit code has to do."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    try:
+        print(f"transputer: error: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

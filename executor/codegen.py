@@ -12,7 +12,7 @@ of for every token:
 - logits of tokens with equal rows in the output head are computed once, for the lowest id.
 
 Only zeros and equal numbers are used, never what a token or slot means. Sums are reordered,
-which changes nothing in a model whose arithmetic is exact (a certified one).
+which changes nothing in a model whose arithmetic is exact, as the default machine's is.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ class ModelConfig:
         stop_tokens: ids after which decoding ends.
         attention: ``hard`` weights score q·k exactly and take the greatest; ``softmax`` weights
             carry a temperature and suit ``nn.MultiheadAttention``.
-        max_tokens: longest sequence, prompt included, that the certificate vouches for; None if
-            nothing is certified.
+        max_tokens: longest sequence, prompt included, that the model is made for; None if no
+            limit is known.
 
     Raises:
         TransputerError: where the numbers contradict each other.
@@ -70,6 +70,9 @@ class ModelConfig:
             return "position_slots are not two slots of the residual stream"
         if not all(_is_index(token, self.vocab_size) for token in self.stop_tokens):
             return "a stop token is not in the vocabulary"
+        limit = self.max_tokens
+        if limit is not None and (not _is_index(limit, 1 << 62) or limit == 0):
+            return "max_tokens is not a positive integer"
         return ""
 
     @property

@@ -1,7 +1,7 @@
 """The transformer: nothing but PyTorch's own layers. Only its weights are special.
 
 Token ids go in, logits come out. Everything a machine knows is in the weights; this file knows
-nothing of it, and no other file is needed to run one.
+nothing of it, and no other file of ours is needed to run one.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-
-from executor.config import ModelConfig
-
-__all__ = ["ModelConfig", "VanillaTransformer"]
 
 
 class VanillaTransformer(nn.Module):

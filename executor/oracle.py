@@ -87,17 +87,19 @@ class Oracle:
         Some 10^6 tokens a second.
         """
         code = [(RULES[name], immediate) for name, immediate in self.code.instructions]
+        position = self.index
         while not self.ended:
             if not 0 <= self.index < len(code):
-                raise self._undefined("the cursor is outside the code")
-            rule, immediate = code[self.index]
-            self.index += 1
+                raise self._undefined("the cursor leaves the code", position)
+            position = self.index
+            rule, immediate = code[position]
+            self.index += 1  # a rule that jumps changes it again
             self.steps += 1
             try:
                 tokens: Tokens = rule(self, immediate)
             except (IndexError, KeyError):
-                self.index -= 1
-                raise self._undefined("a value is read that was never written") from None
+                reason = "a value is read that was never written"
+                raise self._undefined(reason, position) from None
             self.n_tokens += len(tokens)
             yield from tokens
 
@@ -105,7 +107,7 @@ class Oracle:
         """Go on ``offset`` tokens from the instruction that is being executed."""
         index, inside = divmod(offset, isa.INSTRUCTION_TOKENS)
         if inside:
-            raise self._undefined("a jump into the middle of an instruction")
+            raise self._undefined("a jump into the middle of an instruction", self.index - 1)
         self.index += index - 1
 
     def enter(self) -> None:
@@ -117,12 +119,12 @@ class Oracle:
     def input(self, position: int) -> int:
         """The input byte at a position of the prompt, -1 at its end."""
         if position >= len(self.prompt):
-            raise self._undefined("the input is read beyond its end")
+            raise self._undefined("the input is read beyond its end", self.index - 1)
         token = self.prompt[position]
         if token == isa.END_OF_INPUT:
             return -1
         if token not in self.code.inputs:
-            raise self._undefined(f"the input is read at {token!r}")
+            raise self._undefined(f"the input is read at {token!r}", self.index - 1)
         return self.code.inputs[token]
 
     def touch(self, address: int) -> None:
@@ -153,12 +155,13 @@ class Oracle:
             found.update((start + i, value) for i, value in enumerate(content) if value)
         return found
 
-    def _undefined(self, reason: str) -> UndefinedError:
+    def _undefined(self, reason: str, position: int) -> UndefinedError:
+        """The error of the instruction at ``position``."""
         name, immediate = "no instruction", 0
-        if 0 <= self.index < len(self.code.instructions):
-            name, immediate = self.code.instructions[self.index]
+        if position < len(self.code.instructions):
+            name, immediate = self.code.instructions[position]
         return UndefinedError(
-            f"{self.program.name}: {reason} (instruction {self.index}: {name} {immediate:#x})"
+            f"{self.program.name}: {reason} (instruction {position}: {name} {immediate:#x})"
         )
 
 

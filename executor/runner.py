@@ -92,7 +92,7 @@ class Execution:
 
         Raises:
             UsageError: for an engine that is unknown or not for these weights.
-            LimitError: if the prompt alone is longer than the model is certified for.
+            LimitError: if the prompt alone is longer than the model is made for.
             TransputerError: if the model does not know a token of the prompt.
         """
         self._program = program
@@ -119,7 +119,7 @@ class Execution:
         """Run to the end; once only.
 
         Raises:
-            LimitError: if ``max_tokens`` or the certified length is reached first.
+            LimitError: if ``max_tokens`` or the longest run is reached first.
             TraceError: if the model writes what is no trace.
         """
         vocabulary = self._checkpoint.vocabulary
@@ -174,12 +174,12 @@ class Execution:
 def _limits(checkpoint: Checkpoint, n_prompt: int, max_tokens: int | None) -> dict[int, str]:
     """Lengths of trace at which to stop, and why."""
     limits = {}
-    certified = checkpoint.config.max_tokens
-    if certified is not None:
-        reason = f"this model is made for {certified} tokens, prompt included"
-        if n_prompt >= certified:
+    longest = checkpoint.config.max_tokens
+    if longest is not None:
+        reason = f"this model is made for {longest} tokens, prompt included"
+        if n_prompt >= longest:
             raise LimitError(f"the prompt has {n_prompt} tokens; {reason}")
-        limits[certified - n_prompt] = reason
+        limits[longest - n_prompt] = reason
     if max_tokens is not None:
         limits.setdefault(max_tokens, "the limit of tokens that was asked for")
     return limits
@@ -231,7 +231,8 @@ def prepare(
     if isinstance(program, Program | bytes):
         kind = Prototype(name)
     else:
-        kind = prototype([program] if isinstance(program, Path) else program, name)
+        sources = [program] if isinstance(program, str | os.PathLike) else program
+        kind = prototype(sources, name, opt=opt, include=include, define=define, clang=clang)
     kind.check(arguments)
     return Job(compiled(call), call, kind)
 
@@ -266,7 +267,7 @@ def run(
 
     Raises:
         CompileError: if the program cannot be compiled exactly.
-        LimitError: if ``max_tokens`` or the model's certified length is reached.
+        LimitError: if ``max_tokens`` or the model's longest run is reached.
         UsageError: for arguments that make no sense.
         TransputerError: for a damaged model, and whatever else is told in one line.
     """

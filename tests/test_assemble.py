@@ -152,3 +152,11 @@ def test_too_many_locals_are_refused() -> None:
     compiled(module(isa.MAX_LOCALS))
     with pytest.raises(UnsupportedError, match="in function .*more than 4095 locals"):
         compiled(module(isa.MAX_LOCALS + 1))
+
+
+@pytest.mark.parametrize("segment", ["(i32.const 5) 0", "(i32.const -1) 0", "(i32.const 1) 0 0"])
+def test_elements_outside_the_table_are_refused(segment: str) -> None:
+    text = f'(module (table 2 funcref) (elem {segment}) (func (export "main")))'
+    with pytest.raises(CompileError, match="element segment 0 .* does not fit the table of 2"):
+        compiled(text)
+    compiled('(module (table 2 funcref) (elem (i32.const 0) 0 0) (func (export "main")))')

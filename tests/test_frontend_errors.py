@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from c_programs import compiled
+from c_programs import compiled, run
 from compiler import toolchain
 from compiler.errors import CompileError, TransputerError, UsageError
 from compiler.frontend import to_wasm
@@ -58,7 +58,11 @@ def test_a_file_that_fails_while_it_is_read(tmp_path, monkeypatch):
 
 
 def test_unknown_kinds_of_file(tmp_path):
-    assert "expected .c, .wat, .wasm" in refusal(c_file(tmp_path, "", "x.txt"), UsageError)
+    expected = "unknown kind of file, expected .c, .wat, .wasm, .tok"
+    assert expected in refusal(c_file(tmp_path, "", "x.txt"), UsageError)
+    assert refusal(tmp_path / "none.txt", UsageError).endswith("none.txt: no such file")
+    assert refusal(tmp_path / "none", UsageError).endswith("none: no such file")
+    assert refusal(tmp_path, UsageError).endswith("is a folder, not a file")
     several = [c_file(tmp_path, "", "a.c"), c_file(tmp_path, "", "b.wat")]
     assert "only if all of them are C" in refusal(several, UsageError)
 
@@ -200,3 +204,43 @@ def test_a_failed_build_of_the_library_leaves_nothing_behind(tmp_path, monkeypat
         toolchain.library_archive(broken)
     left = [path.name for path in (tmp_path / "transputer").iterdir()]
     assert left == ["zig"]
+
+
+UNUSUAL = ['sp ace;$(x)"q.c', "a:b.c", "a\\b.c", "li\nne.c", "n" * 250 + ".c"]
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_names_that_the_compiler_cannot_take(tmp_path, name):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "x.h").write_text("#define X 42\n")
+    (tmp_path / "y.h").write_text("#define Y 1\n")
+    text = '#include "x.h"\n#include "../y.h"\nint main(void) {\n  return X + Y; }\n'
+    path = c_file(folder, text, name)
+    first, second = to_wasm(path), to_wasm(path)
+    assert run(first.wasm).exit_code == 43
+    assert (first.name, first.wasm) == (name, second.wasm)
+    c_file(folder, text.replace("+ Y", "+ z"), name)
+    with pytest.raises(CompileError) as caught:
+        to_wasm(path)
+    _, first_line, *_ = caught.value.reason.splitlines()
+    shown = f"{path}:4:14: error: use of undeclared".replace("\n", "?")
+    assert first_line.startswith(shown[:300])
+    assert "renamed" not in str(caught.value)
+
+
+def test_folders_that_the_compiler_cannot_take(tmp_path):
+    folder = tmp_path / "fol\\der"
+    folder.mkdir()
+    (folder / "x.h").write_text("#define X 42\n")
+    path = c_file(folder, '#include "x.h"\nint main(void) { return X; }')
+    assert run(to_wasm(path).wasm).exit_code == 42
+
+
+def test_messages_about_headers_and_objects_of_renamed_files_name_the_user_s(tmp_path):
+    (tmp_path / "x.h").write_text("int f(int) { return z; }\n")
+    path = c_file(tmp_path, '#include "x.h"\nint main(void) { return f(1); }', "a:b.c")
+    assert f"{tmp_path}/x.h:1:21: error" in refusal(path)
+    path.write_text("int missing(void); int main(void) { return missing(); }")
+    message = refusal(path)
+    assert "a:b.o" in message and "renamed" not in message

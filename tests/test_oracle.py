@@ -206,6 +206,26 @@ def test_programs_without_meaning_are_refused(code: list[tuple[str, int]]) -> No
         execute(program(*code))
 
 
+@pytest.mark.parametrize(("last", "reason"), [
+    (("br", 50), "leaves the code"), (("br", 3), "middle"), (("drop", 0), "never written"),
+    (("local.get", 7), "never written"), (("br", -10), "leaves the code"),
+])  # fmt: skip
+def test_the_message_names_the_instruction_without_meaning(
+    last: tuple[str, int], reason: str
+) -> None:
+    name, immediate = last
+    culprit = rf"{reason}.*\(instruction 1: {name} {immediate & 0xFFFFFFFF:#x}\)"
+    with pytest.raises(UndefinedError, match=culprit):
+        execute(program(("br", 5), last, ("halt", 0)))
+
+
+@pytest.mark.parametrize("immediate", [0, 17])
+def test_the_message_names_the_instruction_that_reads_no_input(immediate: int) -> None:
+    culprit = rf"\(instruction 1: input {immediate:#x}\)"
+    with pytest.raises(UndefinedError, match=culprit):
+        execute(program(("i32.const", 5), ("input", immediate), ("halt", 0)))
+
+
 @pytest.mark.parametrize("tokens", [
     ("{", "}", "halt"), ("halt", "00", "00", "00", "00"), ("{", "halt", "00", "}"),
     ("{", "nope", "00", "00", "00", "00", "}"), ("00", "00", "00", "00", "segment", "{", "}"),

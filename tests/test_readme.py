@@ -42,6 +42,7 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, *arguments],
         cwd=folder,
         env=environment,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

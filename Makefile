@@ -7,8 +7,10 @@ BIN := $(VENV)/bin
 # Changes of these two files install again; nothing else does.
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
+SAMPLE ?= 12
+SEED ?= 0
 
-.PHONY: help venv demo test test-long lint format bench clean
+.PHONY: help venv demo test test-long test-sample lint format bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -32,6 +34,9 @@ test: venv ## run the tests
 
 test-long: venv ## run the long tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m long
+
+test-sample: venv ## run a few of the long tests (SAMPLE=12 SEED=0)
+	$(BIN)/python -m pytest -n $(WORKERS) -m long --sample $(SAMPLE) --seed $(SEED)
 
 lint: venv ## check style and types
 	$(BIN)/ruff check .

@@ -110,29 +110,29 @@ def teacher_forced(engine_name: str, case: Case, most: int) -> None:
     assert engine.predict(ids[start - 1 : -1]) == ids[start:]
 
 
-STANDARD_BY_DEFAULT = ("gcd.c", "hungarian.c")
+FEW = tuple(case for case in CASES if case.name in ("gcd.c", "hungarian.c"))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(c, id=c.name, marks=() if c.name in STANDARD_BY_DEFAULT else pytest.mark.long)
-        for c in CASES
-    ],
-)
+@pytest.mark.parametrize("case", named(FEW))
 def test_standard_engine_predicts_the_first_tokens(case: Case) -> None:
-    teacher_forced("standard", case, 5000 if case.name not in STANDARD_BY_DEFAULT else 1500)
+    teacher_forced("standard", case, 1500)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(c, id=c.name, marks=() if c.name in STANDARD_BY_DEFAULT else pytest.mark.long)
-        for c in CASES
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("case", named(CASES))
+def test_standard_engine_predicts_many_tokens(case: Case) -> None:
+    teacher_forced("standard", case, 5000)
+
+
+@pytest.mark.parametrize("case", named(FEW))
 def test_torch_module_predicts_a_window(case: Case) -> None:
-    """The module itself: plain softmax through nn.MultiheadAttention, 2,000 tokens."""
+    """The module itself: plain softmax through nn.MultiheadAttention."""
+    teacher_forced("torch", case, 500)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", named(CASES))
+def test_torch_module_predicts_a_long_window(case: Case) -> None:
     teacher_forced("torch", case, 2000)
 
 

@@ -51,33 +51,31 @@ class Reader:
         self.position += count
         return self.data[self.position - count : self.position]
 
-    def unsigned(self, bits: int = 32) -> int:
-        """An unsigned LEB128 number of at most ``bits`` bits."""
+    def _groups(self, bits: int) -> tuple[int, int]:
+        """The groups of seven bits of a LEB128 number, joined, and how many bits they are."""
         start, value, shift = self.position, 0, 0
         while True:
             byte = self.byte()
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
-                break
+                return value, shift
             if shift >= bits:
                 raise self.error("integer representation too long", start)
+
+    def unsigned(self, bits: int = 32) -> int:
+        """An unsigned LEB128 number of at most ``bits`` bits."""
+        start = self.position
+        value, _ = self._groups(bits)
         if value >> bits:
             raise self.error("integer too large", start)
         return value
 
     def signed(self, bits: int) -> int:
         """A signed LEB128 number of at most ``bits`` bits, in [-2^(bits-1), 2^(bits-1))."""
-        start, value, shift = self.position, 0, 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-            if shift >= bits:
-                raise self.error("integer representation too long", start)
-        if byte & 0x40:
+        start = self.position
+        value, shift = self._groups(bits)
+        if value >> (shift - 1):
             value -= 1 << shift
         if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
             raise self.error("integer too large", start)

@@ -14,7 +14,6 @@ There are no biases: the quantity ``one`` is a slot like any other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,8 +141,3 @@ class WeightBuilder:
     def position_slots(self) -> tuple[int, int]:
         """The slots to which the position and its square are added."""
         return self.plan.slots[POSITION], self.plan.slots[POSITION_SQUARED]
-
-
-def count_parameters(arrays: Sequence[Array]) -> tuple[int, int]:
-    """Number of all entries and of those that are not zero."""
-    return sum(a.size for a in arrays), sum(int(np.count_nonzero(a)) for a in arrays)

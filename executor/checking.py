@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from compiler import isa
 from compiler.program import Program
 from executor.call import Call
-from executor.loading import ModelSource, open_checkpoint
+from executor.loading import ModelSource
 from executor.replay import Replay
-from executor.runner import Execution, Job, ProgramSource, RunResult, own_input, prepare
+from executor.runner import Execution, Job, ProgramSource, RunResult, own_input, prepare, start
 from executor.trace import TABLES, TraceError
 
 if TYPE_CHECKING:
@@ -63,14 +63,7 @@ def check(
     """
     job = prepare(program, call)
     stdin = stdin or own_input(job.program)
-    execution = Execution(
-        job.program,
-        open_checkpoint(model, "softmax" if engine == "torch" else "hard"),
-        job.program.input_tokens(args, stdin),
-        engine=engine,
-        max_tokens=max_tokens,
-        call=job.prototype,
-    )
+    execution = start(job, args, stdin, model=model, engine=engine, max_tokens=max_tokens)
     return check_execution(job, execution, args, stdin)
 
 

@@ -272,7 +272,23 @@ def run(
         TransputerError: for a damaged model, and whatever else is told in one line.
     """
     job = prepare(program, call)
-    execution = Execution(
+    execution = start(job, args, stdin, model=model, engine=engine, max_tokens=max_tokens)
+    for _ in execution:
+        pass
+    return execution.result()
+
+
+def start(
+    job: Job,
+    args: Sequence[str],
+    stdin: bytes,
+    *,
+    model: ModelSource,
+    engine: str,
+    max_tokens: int | None,
+) -> Execution:
+    """An execution of a prepared job, not yet begun; the arguments are those of :func:`run`."""
+    return Execution(
         job.program,
         open_checkpoint(model, "softmax" if engine == "torch" else "hard"),
         job.program.input_tokens(args, stdin or own_input(job.program)),
@@ -280,6 +296,3 @@ def run(
         max_tokens=max_tokens,
         call=job.prototype,
     )
-    for _ in execution:
-        pass
-    return execution.result()

@@ -10,10 +10,14 @@ from compiler import isa, rom
 from compiler.graph import Expr
 from compiler.machine_state import State
 
-LOOSE_FLOORS = ((2.0**24, 2.0**-8), (2.0**16, 2.0**-6))
-"""Size and slack of the first two floor heads: from below 2^33 they bring the accumulator below
-2^24·(1 + 2^-8), then below 2^16·(1 + 2^-6); they may take one multiple too few, never one too
-many. They count to less than the number of table positions, so the prompt needs no padding."""
+LOOSE_FLOORS = ((2.0**22, 2.0**-8), (2.0**16, 2.0**-6))
+"""Size and slack of the first two floor heads: they bring an accumulator of at most 2^32 below
+2^22·(1 + 2^-8), then below 2^16·(1 + 2^-6); they may take one multiple too few, never one too
+many. A product's accumulator, below 2^25, has bits down to 2^-25: with these sizes no score of a
+position that may win needs more than 53 bits."""
+
+LARGE_DIVISOR = 2.0**33
+"""More than twice every dividend: the digit is 0, and greater divisors need not be told apart."""
 
 
 class Arithmetic(State):
@@ -88,7 +92,8 @@ class Arithmetic(State):
         R = a - b·Q; the next digit is floor(R / (b·weight)). Hard attention is scale-free, so
         query (R - d/2 + 1/2, d) on keys (2p, -p²) fetches floor(R / d) for a variable d: the score
         at p beats the one at p - 1 by 2R + 1 - 2dp, which is never zero. Instructions that do
-        not divide fetch 0, and so does a division whose digits are written.
+        not divide fetch 0, and so do a division by zero and one whose digits are written. A
+        divisor that is zero or large is replaced by one so large that the digit is 0.
         """
         g = self.graph
         self.result = g.linear("result")
@@ -104,6 +109,11 @@ class Arithmetic(State):
             g.gate(f"rest: {name} quotient", self.quotient + closed, -b, rest)
             g.gate(f"scaled_divisor: {name}", self.digit_weight + closed, b, divisor)
             self.when(name, 1, self.dividing)
+        by_zero = self.dividing - self.top_not_zero
+        g.gate("scaled_divisor: by zero", by_zero, LARGE_DIVISOR, divisor)
+        products = tuple(f"scaled_divisor: {name}" for name in isa.DIVISIONS)
+        early = {"scaled_divisor": products}
+        g.gate("scaled_divisor: large", divisor - LARGE_DIVISOR, -1, divisor, early)
         positive = divisor + 1 - self.dividing
         g.lookup(
             "division",

@@ -3,8 +3,9 @@
 Positions 0 to 255 hold the bitwise AND of two nibbles, at 16a + b. Behind them stand the tables
 of the shifts and rotates: for each operation, result byte ``i`` and amount ``s``, where the two
 operand bytes of the 16-bit window stand, the factor that brings the result byte to the front,
-and what is added. Last come the factors 256^-i that a division's result bytes need. A prompt
-always begins with all of it.
+and what is added. Then come the factors 256^-i that a division's result bytes need, and neutral
+rows until there are 1,024 positions, to which attention can count. A prompt always begins with
+all of it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def shift_base(op: str) -> int:
 
 DIVISION_BASE = AND_ENTRIES + SHIFT_ENTRIES * len(SHIFTS)
 """Position of the row for result byte 0 of a division."""
-ROM_TOKENS = DIVISION_BASE + BYTES
+ROM_TOKENS = 1024
+"""Heads that divide a 32-bit number by 2^22 fetch positions up to 2^10 - 1."""
 
 
 @dataclass(frozen=True)
@@ -81,4 +83,6 @@ def division_entry(i: int) -> ShiftEntry:
 def table_rows() -> list[ShiftEntry]:
     """All rows behind the AND table, in the order of the prompt."""
     shifts = [shift_entry(op, i, s) for op in SHIFTS for i in range(BYTES) for s in range(AMOUNTS)]
-    return [*shifts, *(division_entry(i) for i in range(BYTES))]
+    rows = [*shifts, *(division_entry(i) for i in range(BYTES))]
+    neutral = ShiftEntry(0, 0, 0.0, -HALF)
+    return [*rows, *[neutral] * (ROM_TOKENS - AND_ENTRIES - len(rows))]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.graph import ONE, POSITION, POSITION_SQUARED, Expr, Gate, Graph, Lookup
+from compiler.graph import ONE, POSITION, POSITION_SQUARED, Expr, Gate, Graph, Lookup, Node
 
 Exact = int | Fraction
 Values = dict[str, Exact]
@@ -83,23 +84,35 @@ class Head:
         return [int(c) for c, s in zip(candidates, exact_scores, strict=True) if s == top]
 
 
+_Step = tuple[Node, Head | tuple[_Form, _Form], list[tuple[str, int, Exact]]]
+
+
 class Evaluator:
     """Feeds tokens through a graph and scores the next one, all exactly.
 
     A token costs O(heads · length) time. ``values`` holds every quantity of the last token fed.
+    ``times`` are the half-layers of a plan: nodes of one half-layer then read what the one before
+    left. Without them a node runs when what it depends on is there, which gives the same unless
+    it reads a quantity in the middle of its life (see :meth:`Graph.dependencies`).
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, times: Mapping[str, int] | None = None) -> None:
         self.graph = graph
         self.length = 0
         self.values: Values = {}
-        self._nodes = [
+        order = graph.ordered()
+        if times is not None:
+            order.sort(key=lambda node: times[node.name])
+        self._nodes: list[_Step] = [
             (node, Head(node) if isinstance(node, Lookup) else _neuron(node), _terms(node))
-            for node in graph.ordered()
+            for node in order
         ]
+        own = range(len(order)) if times is None else [times[node.name] for node in order]
+        stages = groupby(zip(own, self._nodes, strict=True), lambda pair: pair[0])
+        self._stages = [[step for _, step in members] for _, members in stages]
         self._scores = [(token, _Form(expr)) for token, expr in graph.scores.items()]
-        order = {token: number for number, token in enumerate(graph.embedding)}
-        self._scores.sort(key=lambda item: order[item[0]])
+        place = {token: number for number, token in enumerate(graph.embedding)}
+        self._scores.sort(key=lambda item: place[item[0]])
 
     def feed(self, token: str) -> None:
         """Compute all quantities of ``token`` at the next position."""
@@ -109,14 +122,11 @@ class Evaluator:
         values[POSITION_SQUARED] = self.length**2
         for name, value in self.graph.embedding[token].items():
             values[name] = exact(value)
-        for _, compute, terms in self._nodes:
-            if isinstance(compute, Head):
-                fetched = compute.attend(values)
-            else:
-                gate, factor = compute
-                fetched = (max(gate(values), 0) * factor(values),)
-            for target, number, coefficient in terms:
-                values[target] += coefficient * fetched[number]
+        for stage in self._stages:
+            results = [(_compute(what, values), terms) for _, what, terms in stage]
+            for fetched, terms in results:
+                for target, number, coefficient in terms:
+                    values[target] += coefficient * fetched[number]
         self.values = values
         self.length += 1
 
@@ -127,6 +137,14 @@ class Evaluator:
     def best(self) -> str:
         """The token with the greatest score; of equals the one with the lowest id."""
         return max(self._scores, key=lambda item: item[1](self.values))[0]
+
+
+def _compute(what: Head | tuple[_Form, _Form], values: Values) -> tuple[Exact, ...]:
+    """What one head or neuron gives for the values of one token."""
+    if isinstance(what, Head):
+        return what.attend(values)
+    gate, factor = what
+    return (max(gate(values), 0) * factor(values),)
 
 
 def _neuron(node: Gate) -> tuple[_Form, _Form]:

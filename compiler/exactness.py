@@ -1,22 +1,23 @@
-"""How large every number gets: ranges of all quantities and the bits of every sum.
+"""How large every number gets: ranges of all quantities and the bits of every computation.
 
-The placed graph is walked half-layer by half-layer. For each case (which opcode is at the cursor)
-every quantity has a :class:`~compiler.ranges.Range`; every dot product, product and score is asked
-how many significand bits it needs in any order of summation. What the walk cannot know about valid
-programs is declared as an :class:`Invariant`, with the reason why it holds.
+The placed graph is walked half-layer by half-layer. For each :class:`~compiler.facts.Case` every
+quantity has a :class:`~compiler.ranges.Range`; every dot product, product, score and logit is
+asked how many significand bits it needs to be exact in any order of summation, with or without
+fused multiply-add. At most 53 everywhere: all engines give the same numbers.
 
-The ranges hold for every valid program. They are not yet narrow enough for a certificate: some
-computations seem to need more than 53 bits because the walk does not know, for example, that a
-product's operands are bytes and not any token.
+The same walk serves any model: :func:`compiler.weights_graph.graph_of_weights` reads the graph
+off the weights.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import floor
 
+from compiler.facts import Case, Facts, Invariant
 from compiler.graph import (
     ONE,
     POSITION,
@@ -30,323 +31,366 @@ from compiler.graph import (
     Quantity,
     Term,
 )
-from compiler.ranges import ZERO, Range, bits, bits_of_sum, grain_of
+from compiler.logit_families import Family, families
+from compiler.neuron_groups import Part, groups
+from compiler.patterns import first_values, is_position_key, parabola, replaced, running_sums
+from compiler.ranges import ZERO, Range, bits, bits_of_sum, error_of_sum, grain_of
 from compiler.schedule import Plan
+from compiler.score_bits import UNKNOWN, parabola_needs, position_needs, product_needs
 
+MOST_PIECES = 64
+"""Forms that read the token's own embedding are followed value by value up to this many."""
+MOST_SUM = 2**47
+"""Below this ``SNAP`` rounds to multiples of 1/16, and the mean times the position errs by less
+than 2^47·2^-51 = 1/16 in two roundings of relative size 2^-53 (and one of the sum)."""
 
-@dataclass(frozen=True)
-class Invariant:
-    """Bounds of a quantity, or of a neuron's product, that valid programs keep, and why."""
-
-    low: float
-    high: float
-    because: str
+State = Mapping[str, Range]
+"""The range of every quantity in one case."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """Significand bits that one computation needs."""
+    """Significand bits that one computation needs in one case."""
 
     bits: int
     what: str
     case: str
 
 
-State = dict[str, Range]
-"""The range of every quantity in one case."""
-
-
 @dataclass
-class _Case:
-    name: str
-    fixed: Mapping[str, Range]
-    """What the case says of the quantities that tell it apart."""
-    state: State = field(default_factory=dict)
-    parts: dict[str, list[_Part]] = field(default_factory=lambda: defaultdict(list))
-    lookups: dict[str, list[tuple[Lookup, Range, Range | None]]] = field(
+class _Walk:
+    """One case and what is known of it so far."""
+
+    case: Case
+    inputs: dict[str, Range]
+    known: Mapping[str, Invariant]
+    state: dict[str, Range] = field(default_factory=dict)
+    parts: dict[str, list[Part]] = field(default_factory=lambda: defaultdict(list))
+    lookups: dict[str, list[tuple[Range, Range | None]]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
 
 class Analysis:
-    """Ranges of all quantities of a placed graph, for traces of at most ``tokens`` tokens.
+    """Ranges of all quantities of a placed graph, and the bits of all computations."""
 
-    ``split`` names a lookup whose two fetched values, functions of the token alone, tell cases
-    apart; ``invariants`` maps names of quantities and neurons to what is known of them.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        plan: Plan,
-        tokens: int,
-        invariants: Mapping[str, Invariant],
-        split: str,
-    ) -> None:
-        self.graph, self.plan, self.tokens, self.invariants = graph, plan, tokens, invariants
-        self.needs: list[Need] = []
+    def __init__(self, graph: Graph, plan: Plan, facts: Facts) -> None:
+        self.graph, self.plan, self.facts = graph, plan, facts
+        self._needs: dict[str, Need] = {}
         self._ages: set[str] = set()
+        self._terms_of_sums: dict[str, Range] = {}
         self._done: set[str] = set()
+        self._said: dict[object, list[tuple[Fraction, ...]]] = {}
         self._writers = graph.writers()
-        self._sums = {n[: -len(".sum")] for n in graph.nodes if n.endswith(".sum")}
-        self._cases = self._make_cases(split)
-        self._inputs_table = self._inputs()
-        for case in self._cases:
-            case.state = {name: self._inputs_table.get(name, ZERO) for name in graph.quantities}
+        self._sums = running_sums(graph, self._writers)
+        self._replaced = replaced(graph, plan)
+        self._pure = {
+            name
+            for name in graph.inputs
+            if not self._writers[name] and name not in (ONE, POSITION, POSITION_SQUARED)
+        }
+        self._origin = first_values(graph, plan, facts.prefix)
+        self._families = families(graph)
+        self._walks = [self._start(case) for case in facts.cases]
         for time in range(plan.shape.end):
             nodes = [node for node in graph.nodes.values() if plan.times[node.name] == time]
             self._half_layer(nodes)
+        for walk in self._walks:
+            if walk.case.answered:
+                self._logits(walk)
 
-    def ranges(self) -> dict[str, Mapping[str, Range]]:
+    def ranges(self) -> dict[str, State]:
         """For each case the range of every quantity, complete."""
-        return {case.name: case.state for case in self._cases}
+        return {walk.case.name: walk.state for walk in self._walks}
 
-    def case_of(self, values: Mapping[str, int | Fraction]) -> str:
-        """The case to which these values of all quantities belong."""
-        for case in self._cases[:-1]:
-            if all(values[name] == one.low for name, one in case.fixed.items()):
-                return case.name
-        return self._cases[-1].name
+    def cases_of(self, token: str, values: Mapping[str, int | Fraction]) -> list[str]:
+        """The cases to which a token with these values of all quantities belongs."""
+        return [walk.case.name for walk in self._walks if _belongs(walk.case, token, values)]
 
     def worst(self) -> list[Need]:
         """For every computation its greatest need, the greatest first."""
-        greatest: dict[str, Need] = {}
-        for need in self.needs:
-            if need.what not in greatest or greatest[need.what].bits < need.bits:
-                greatest[need.what] = need
-        return sorted(greatest.values(), key=lambda need: -need.bits)
-
-    # --- cases and inputs --------------------------------------------------------------------
-
-    def _make_cases(self, split: str) -> list[_Case]:
-        """One case for each fetched pair that opens a neuron, one for all other pairs together."""
-        node = self.graph.nodes[split]
-        assert isinstance(node, Lookup)
-        sources = [next(iter(value.terms)) for value in node.values]
-        targets = [term.target for term in node.terms]
-        tests = [
-            n.gate
-            for n in self.graph.nodes.values()
-            if isinstance(n, Gate) and set(targets) <= set(n.gate.terms)
-        ]
-        cases, rest, met = [], [], set()
-        for token, values in self.graph.embedding.items():
-            pair = tuple(Fraction(values.get(source, 0)) for source in sources)
-            if pair in met:
-                continue
-            met.add(pair)
-            seen = dict(zip(targets, pair, strict=True))
-            if any(_own_part(test, seen) > 0 for test in tests):
-                cases.append(_Case(token, {name: Range.of(v) for name, v in seen.items()}))
-            else:
-                rest.append(pair)
-        columns = zip(*rest, strict=True)
-        others = {n: Range.of(*column) for n, column in zip(targets, columns, strict=True)}
-        return [*cases, _Case("no opcode", others)]
-
-    def _inputs(self) -> State:
-        last = self.tokens - 1
-        table = {
-            name: Range.of(0, *(values.get(name, 0) for values in self.graph.embedding.values()))
-            for name in self.graph.inputs
-        }
-        table[ONE] = Range.of(1)
-        table[POSITION] = Range(Fraction(0), Fraction(last), 0)
-        table[POSITION_SQUARED] = Range(Fraction(0), Fraction(last**2), 0)
-        return table
+        return sorted(self._needs.values(), key=lambda need: -need.bits)
 
     # --- one half-layer ----------------------------------------------------------------------
 
+    def _start(self, case: Case) -> _Walk:
+        tokens = self.graph.embedding if case.tokens is None else case.tokens
+        rows = [self.graph.embedding[token] for token in tokens]
+        last = self.facts.tokens - 1
+        inputs = {name: Range.of(*{row.get(name, 0) for row in rows}) for name in self.graph.inputs}
+        inputs[ONE] = Range.of(1)
+        inputs[POSITION] = Range(Fraction(0), Fraction(last), 0)
+        inputs[POSITION_SQUARED] = Range(Fraction(0), Fraction(last**2), 0)
+        walk = _Walk(case, inputs, {**self.facts.invariants, **case.known})
+        walk.state = {name: inputs.get(name, ZERO) for name in self.graph.quantities}
+        return walk
+
     def _half_layer(self, nodes: list[Node]) -> None:
-        anywhere = self._anywhere()
-        for case in self._cases:
+        anywhere = self._anywhere(nodes)
+        for walk in self._walks:
             added: dict[str, list[Range]] = defaultdict(list)
             for node in nodes:
                 if isinstance(node, Lookup):
-                    self._lookup(node, case, anywhere, added)
+                    self._lookup(node, walk, anywhere, added)
                 else:
-                    self._gate(node, case, added)
+                    self._gate(node, walk, added)
             for name, terms in added.items():
-                self._need(bits_of_sum([case.state[name], *terms]), f"sum in {name}", case)
+                if name not in self._sums:
+                    # What is erased in the same half-layer is one more term, and its negation.
+                    gone = [walk.state[old] for old in self._replaced[name]]
+                    terms = [walk.state[name], *terms, *gone, *(one.scaled(-1) for one in gone)]
+                    self._need(bits_of_sum(terms), f"sum in {name}", walk)
         written = {t.target for node in nodes for t in node.terms}
         self._done |= {node.name for node in nodes}
-        for case in self._cases:
+        for walk in self._walks:
             for name in written:
-                case.state[name] = self._settled(name, case)
+                walk.state[name] = self._settled(name, walk)
 
-    def _anywhere(self) -> State:
-        """Ranges over all cases: what a head may find at another token."""
-        union = dict(self._cases[0].state)
-        for case in self._cases[1:]:
-            for name, one in case.state.items():
-                if union[name] != one:
-                    union[name] = union[name].union(one)
-        return union
+    def _anywhere(self, nodes: Iterable[Node]) -> State:
+        """Ranges over all cases of what the heads read: what they may find at another token."""
+        names = {n for node in nodes if isinstance(node, Lookup) for n in node.reads()}
+        names |= {POSITION} if names else set()
+        return {name: _union({walk.state[name] for walk in self._walks}) for name in names}
 
-    def _form(self, expr: Expr, state: Mapping[str, Range]) -> Range:
-        """Range of a linear form. A fetched position is at most one's own: p - age."""
+    def _need(self, count: int | None, what: str, walk: _Walk) -> None:
+        if count is not None and (what not in self._needs or self._needs[what].bits < count):
+            self._needs[what] = Need(count, what, walk.case.name)
+
+    # --- linear forms ------------------------------------------------------------------------
+
+    def _form(self, expr: Expr, state: State, ages: State) -> Range:
+        """Range of a linear form. A fetched position is one's own less its age."""
         terms = {name: Fraction(c) for name, c in expr.terms.items()}
         total = ZERO
         for name in self._ages & set(terms):
             factor = terms.pop(name)
             terms[POSITION] = terms.get(POSITION, Fraction(0)) + factor
-            total = total + state[POSITION].scaled(-factor)
+            total = total + ages.get(name, state[POSITION]).scaled(-factor)
         for name, factor in terms.items():
             if factor:
                 total = total + state[name].scaled(factor)
         return total
 
-    def _dot(self, expr: Expr, state: Mapping[str, Range], what: str, case: _Case) -> Range:
+    def _values(
+        self, names: tuple[str, ...], tokens: frozenset[str] | None
+    ) -> list[tuple[Fraction, ...]]:
+        """What the embeddings of these tokens say of these inputs, without repetition."""
+        key = names, tokens
+        if key not in self._said:
+            rows = (self.graph.embedding[token] for token in tokens or self.graph.embedding)
+            values = {tuple(row.get(name, 0) for name in names) for row in rows}
+            self._said[key] = [tuple(map(Fraction, row)) for row in sorted(values)]
+        return self._said[key]
+
+    def _pieces(self, walk: _Walk, *forms: Expr) -> list[list[Range]]:
+        """Ranges of forms of one token, for each value of what it says itself."""
+        names = tuple(sorted({n for form in forms for n in form.terms} & self._pure))
+        values = self._values(names, walk.case.tokens)
+        if not names or len(values) > MOST_PIECES:
+            return [[self._form(form, walk.state, walk.case.ages) for form in forms]]
+        rest = [Expr({n: c for n, c in form.terms.items() if n not in names}) for form in forms]
+        base = [self._form(form, walk.state, walk.case.ages) for form in rest]
+        return [
+            [one + Range.of(_at(form, names, row)) for form, one in zip(forms, base, strict=True)]
+            for row in values
+        ]
+
+    def _dot(self, expr: Expr, walk: _Walk, what: str) -> Range:
         """Range of a dot product with the stream, whose bits are noted."""
-        terms = [state[name].scaled(c) for name, c in expr.terms.items()]
-        self._need(bits_of_sum(terms), what, case)
-        return self._form(expr, state)
+        terms = [walk.state[name].scaled(c) for name, c in expr.terms.items()]
+        self._need(bits_of_sum(terms), what, walk)
+        return self._form(expr, walk.state, walk.case.ages)
 
-    def _need(self, count: int | None, what: str, case: _Case) -> None:
-        if count is not None:
-            self.needs.append(Need(count, what, case.name))
+    # --- neurons and heads -------------------------------------------------------------------
 
-    def _gate(self, node: Gate, case: _Case, added: dict[str, list[Range]]) -> None:
-        gate = self._dot(node.gate, case.state, f"gate of {node.name}", case)
+    def _gate(self, node: Gate, walk: _Walk, added: dict[str, list[Range]]) -> None:
+        pieces = self._pieces(walk, node.gate, node.value)
+        gate = _union(piece[0] for piece in pieces)
+        terms = [walk.state[name].scaled(c) for name, c in node.gate.terms.items()]
+        if gate.high + error_of_sum(terms) < 0:  # closed, however the sum is rounded
+            return
+        self._need(bits_of_sum(terms), f"gate of {node.name}", walk)
         if gate.high <= 0:
             return
-        value = self._dot(node.value, case.state, f"value of {node.name}", case)
-        product = gate.positive() * value
-        known = self.invariants.get(node.name)
-        if known is not None:
-            product = product.within(Fraction(known.low), Fraction(known.high))
+        self._dot(node.value, walk, f"value of {node.name}")
+        opened = [piece for piece in pieces if piece[0].high > 0]
+        value = _union(piece[1] for piece in opened)
+        products = [piece[0].positive() * piece[1] for piece in opened]
+        product = _union([*products, ZERO] if len(opened) < len(pieces) else products)
+        product = _restricted(product, walk.known.get(node.name))
         if product.grain is not None:
-            self._need(bits(product.magnitude, product.grain), f"product {node.name}", case)
+            self._need(bits(product.magnitude, product.grain), f"product {node.name}", walk)
         for term in node.terms:
             part = product.scaled(term.coefficient)
             added[term.target].append(part)
-            case.parts[term.target].append(_Part(node, term.coefficient, gate, value, part))
+            walk.parts[term.target].append(Part(node, term.coefficient, gate, value, part))
 
     def _lookup(
-        self, node: Lookup, case: _Case, anywhere: State, added: dict[str, list[Range]]
+        self, node: Lookup, walk: _Walk, anywhere: State, added: dict[str, list[Range]]
     ) -> None:
-        query = [self._dot(q, case.state, f"query of {node.name}", case) for q in node.query]
+        query = [self._dot(q, walk, f"query of {node.name}") for q in node.query]
         for form in node.key:
-            self._dot(form, case.state, f"key of {node.name}", case)
-        everywhere = [self._form(k, anywhere) for k in node.key]
-        products = [q * k for q, k in zip(query, everywhere, strict=True)]
-        self._score(node, products, case)
+            self._dot(form, walk, f"key of {node.name}")
+        self._score(node, query, walk, anywhere)
         for term in node.terms:
-            expr = node.values[term.value]
-            value = self._form(expr, anywhere)
-            if node.mode == "mean":
-                value = Range(value.low, value.high, None)
+            value = self._fetched(node, term, query, walk, anywhere)
             part = value.scaled(term.coefficient)
-            rest = self._remainder(node, term, case)
             added[term.target].append(part)
-            case.lookups[term.target].append((node, part, rest))
-            if expr.terms == {POSITION: 1} and len(self._writers[term.target]) == 1:
+            walk.lookups[term.target].append((part, self._remainder(node, term, walk)))
+            if (
+                node.values[term.value].terms == {POSITION: 1}
+                and term.coefficient == 1
+                and len(self._writers[term.target]) == 1
+            ):
                 self._ages.add(term.target)
 
-    def _score(self, node: Lookup, products: list[Range], case: _Case) -> None:
-        """Both products and their sum must be exact; two terms have one order."""
-        live = [p for p in products if not p.is_zero]
-        grains = [p.grain for p in live]
-        if not live or None in grains:
+    def _score(self, node: Lookup, query: list[Range], walk: _Walk, anywhere: State) -> None:
+        if node.mode == "mean" and all(one.is_zero for one in query):
             return
-        grain = min(g for g in grains if g is not None)
-        total = products[0] + products[1]
-        magnitude = max(total.magnitude, *(p.magnitude for p in products))
-        self._need(bits(magnitude, grain), f"score of {node.name}", case)
+        if is_position_key(node):
+            known = walk.known.get(f"winner of {node.name}")
+            winner = None if known is None else Fraction(known.high)
+            needs = position_needs(query[0], query[1], self.facts.tokens, winner)
+        else:
+            origin = self._origin and [_exactly(form, self._origin) for form in node.key]
+            keys = [self._form(form, anywhere, {}) for form in node.key]
+            base = parabola(self.graph, self._writers, node)
+            if base is not None and origin and query[1] == Range.of(1):
+                needs = parabola_needs(query[0], self._form(base, anywhere, {}), origin[0] / 2)
+            else:
+                products = (query[0] * keys[0], query[1] * keys[1])
+                first = origin and tuple(q.scaled(k) for q, k in zip(query, origin, strict=True))
+                needs = product_needs(products, first or None)  # type: ignore[arg-type]
+        for part, count in needs:
+            self._need(count, f"score of {node.name} ({part})", walk)
 
-    def _remainder(self, node: Lookup, term: Term, case: _Case) -> Range | None:
+    def _fetched(
+        self, node: Lookup, term: Term, query: list[Range], walk: _Walk, anywhere: State
+    ) -> Range:
+        """Range of a fetched value; among the first tokens, which are known, of theirs alone."""
+        expr = node.values[term.value]
+        if node.mode == "mean":
+            value = self._form(expr, anywhere, {})
+            self._terms_of_sums.update({t: value for t, e in self._sums.items() if e is expr})
+            return Range(value.low, value.high, None)
+        if is_position_key(node):
+            low, high = self._winners(node, query, walk)
+            if expr.terms == {POSITION: 1}:
+                return Range(Fraction(low), Fraction(high), 0)
+            if high < len(self.facts.prefix) and set(expr.terms) <= self._pure | {ONE}:
+                tokens = set(self.facts.prefix[low : high + 1])
+                rows = [{ONE: 1, **self.graph.embedding[token]} for token in tokens]
+                return Range.of(*(_exactly(expr, row) for row in rows))
+        return self._form(expr, anywhere, {})
+
+    def _winners(self, node: Lookup, query: list[Range], walk: _Walk) -> tuple[int, int]:
+        """The least and the greatest position that a query for a position may fetch."""
+        last, half = self.facts.tokens - 1, Fraction(1, 2)
+        known = walk.known.get(f"winner of {node.name}")
+        most = last if known is None else min(last, int(known.high))
+        if query[1].low <= 0:
+            return 0, most
+        x, d = query
+        corners = [x.low / d.low, x.low / d.high, x.high / d.low, x.high / d.high]
+        low, high = min(corners) + half, max(corners) + half
+        return max(0, min(floor(low), most)), max(0, min(floor(high), most))
+
+    def _remainder(self, node: Lookup, term: Term, walk: _Walk) -> Range | None:
         """x - S·p for the position p nearest to x/S + b: within S/2 of -S·b, or a small x."""
         factor = node.query[0].terms.get(term.target, 0)
         is_floor = node.values[term.value].terms == {POSITION: 1} and factor > 0
         if not is_floor or factor * term.coefficient != -1:
             return None
-        old = case.state[term.target]
+        old = walk.state[term.target]
         size = Fraction(-term.coefficient)
         constant = node.query[0] - Quantity(term.target) * factor
-        b = self._form(constant, case.state)
+        b = self._form(constant, walk.state, walk.case.ages)
         low, high = -size * b.high - size / 2, -size * b.low + size / 2
         grain = None if old.grain is None else min(old.grain, grain_of(size))
         return Range(min(old.low, low), max(high, min(old.low, low)), grain)
 
-    def _settled(self, name: str, case: _Case) -> Range:
-        """Range of a quantity after the terms so far, with what is known of it."""
-        if name in case.fixed:
-            return case.fixed[name]
+    # --- what a quantity is after its terms so far --------------------------------------------
+
+    def _settled(self, name: str, walk: _Walk) -> Range:
+        complete = set(self._writers[name]) <= self._done
+        if name in walk.case.fixed and complete:
+            return walk.case.fixed[name]
         if name in self._sums:
-            return self._sum(name, case)
-        total = self._inputs_table.get(name, ZERO)
-        for _, part, rest in case.lookups[name]:
+            return self._sum(name, walk)
+        total = walk.inputs.get(name, ZERO)
+        for part, rest in walk.lookups[name]:
             total = total + part if rest is None else rest
-        for group in _groups(case.parts[name]):
+        for group in groups(walk.parts[name]):
             total = total + group
-        floors = [rest for _, _, rest in case.lookups[name] if rest is not None]
+        floors = [rest for _, rest in walk.lookups[name] if rest is not None]
         if floors:
             total = floors[-1]
-        known = self.invariants.get(name)
-        complete = set(self._writers[name]) <= self._done
-        if known is not None and complete:
-            total = total.within(Fraction(known.low), Fraction(known.high))
-        return total
+        return _restricted(total, walk.known.get(name)) if complete else total
 
-    def _sum(self, name: str, case: _Case) -> Range:
-        known = self.invariants[name]
-        complete = set(self._writers[name]) <= self._done
-        if not complete:
-            return Range(Fraction(0), Fraction(2 * SNAP), None)
-        return Range(Fraction(SNAP + known.low), Fraction(SNAP + known.high), 0)
+    def _sum(self, name: str, walk: _Walk) -> Range:
+        """A running sum beside ``SNAP``: bounded by an invariant, or by the greatest term."""
+        one = self._terms_of_sums[name]
+        count = self.facts.tokens
+        total = Range(
+            min(count * one.low, Fraction(0)), max(count * one.high, Fraction(0)), one.grain
+        )
+        total = _restricted(total, walk.known.get(name))
+        inside = total.magnitude <= MOST_SUM and one.grain is not None and one.grain >= -3
+        self._need(bits(total.magnitude, -6) if inside else UNKNOWN, f"snapped sum {name}", walk)
+        if one.grain is not None:
+            terms = bits(count * one.magnitude, one.grain)
+            self._need(terms, f"terms of the running sum {name}", walk)
+        return total + Range.of(SNAP)
+
+    # --- logits ------------------------------------------------------------------------------
+
+    def _logits(self, walk: _Walk) -> None:
+        """The bits of the logits; what loses however it is rounded need not be exact."""
+        bounds = [self._family(family, walk) for family in self._families]
+        least = max(low for low, _, _ in bounds)
+        for family, (_, high, count) in zip(self._families, bounds, strict=True):
+            if high >= least:
+                self._need(count, f"logit of {family.token}", walk)
+
+    def _family(self, family: Family, walk: _Walk) -> tuple[Fraction, Fraction, int | None]:
+        """A logit that one row reaches, the greatest of all rows, and the bits; errors counted."""
+        terms = [factor * walk.state[name] for name, factor in family.factors.items()]
+        error = error_of_sum(terms)
+        high = sum((term.high for term in terms), Fraction(0)) + error
+        low = self._form(family.row, walk.state, walk.case.ages).low - error
+        return low, high, bits_of_sum(terms)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What one neuron adds to one quantity."""
-
-    node: Gate
-    coefficient: float
-    gate: Range
-    value: Range
-    product: Range
+def _union(ranges: Iterable[Range]) -> Range:
+    total: Range | None = None
+    for one in ranges:
+        total = one if total is None else total.union(one)
+    assert total is not None
+    return total
 
 
-def _own_part(test: Expr, seen: Mapping[str, Fraction]) -> Fraction:
-    """The test's value from the quantities of the case and constants alone."""
-    return sum(
-        (Fraction(c) * (1 if name == ONE else seen.get(name, 0)) for name, c in test.terms.items()),
-        Fraction(0),
+def _at(form: Expr, names: tuple[str, ...], row: tuple[Fraction, ...]) -> Fraction:
+    pairs = zip(names, row, strict=True)
+    return sum((Fraction(form.terms.get(n, 0)) * value for n, value in pairs), Fraction(0))
+
+
+def _exactly(form: Expr, values: Mapping[str, float | Fraction]) -> Fraction:
+    terms = form.terms.items()
+    return sum((Fraction(c) * Fraction(values.get(name, 0)) for name, c in terms), Fraction(0))
+
+
+def _restricted(one: Range, known: Invariant | None) -> Range:
+    if known is None:
+        return one
+    return one.within(Fraction(known.low), Fraction(known.high)).multiples_of(known.grain)
+
+
+def _belongs(case: Case, token: str, values: Mapping[str, int | Fraction]) -> bool:
+    def inside(one: Range, value: int | Fraction) -> bool:
+        return one.low <= value <= one.high
+
+    return (
+        (case.tokens is None or token in case.tokens)
+        and all(inside(one, values[name]) for name, one in case.fixed.items())
+        and all(inside(one, values[POSITION] - values[name]) for name, one in case.ages.items())
     )
-
-
-def _groups(parts: list[_Part]) -> Iterator[Range]:
-    """Neurons of one value whose gates differ by constants, taken together: steps and hats."""
-    groups: dict[object, list[_Part]] = defaultdict(list)
-    for part in parts:
-        gate = tuple(sorted((n, c) for n, c in part.node.gate.terms.items() if n != ONE))
-        value = part.node.value.terms
-        first = next(iter(sorted(value.items())), ("", 1.0))[1]
-        form = tuple(sorted((n, c / first) for n, c in value.items()))
-        groups[gate, form].append(part)
-    for members in groups.values():
-        if len(members) == 1:
-            yield members[0].product
-        else:
-            yield _together(members)
-
-
-def _together(members: list[_Part]) -> Range:
-    first = members[0]
-    shift = Fraction(first.node.gate.terms.get(ONE, 0))
-    leading = next(iter(sorted(first.node.value.terms.items())))[1]
-    bends = []
-    for part in members:
-        scale = next(iter(sorted(part.node.value.terms.items())))[1] / leading
-        offset = Fraction(part.node.gate.terms.get(ONE, 0)) - shift
-        bends.append((offset, Fraction(scale) * Fraction(part.coefficient)))
-    low, high = first.gate.low, first.gate.high
-    points = [low, high, *(min(max(-offset, low), high) for offset, _ in bends)]
-    heights = [sum(s * max(at + o, Fraction(0)) for o, s in bends) for at in points]
-    grain = first.gate.grain
-    factor = Range(
-        Fraction(min(heights)),
-        Fraction(max(heights)),
-        None if grain is None else min(grain, *(grain_of(s) + grain for _, s in bends)),
-    )
-    return factor * first.value

@@ -1,8 +1,8 @@
 """Ranges of dyadic numbers: how large, and multiples of which power of two.
 
 A dot product is exact in any order, with or without fused multiply-add, if all its terms are
-multiples of 2^g and the magnitudes of its terms add up to at most 2^(53 + g): every partial sum is
-then a multiple of 2^g that a double holds.
+multiples of 2^g and neither its positive nor its negative terms add up to more than 2^(53 + g):
+every partial sum is then a multiple of 2^g that a double holds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
 
 DOUBLE_BITS = 53
 ANY_GRAIN = 10_000
@@ -52,7 +54,11 @@ class Range:
 
     def scaled(self, factor: float | Fraction) -> Range:
         """All values times a constant."""
-        return self * Range.of(factor)
+        exact, grain = _dyadic(factor)
+        low, high = self.low * exact, self.high * exact
+        if exact < 0:
+            low, high = high, low
+        return Range(low, high, None if self.grain is None else self.grain + grain)
 
     def positive(self) -> Range:
         """What ReLU leaves."""
@@ -68,6 +74,20 @@ class Range:
     def within(self, low: Fraction, high: Fraction) -> Range:
         """The part between two bounds; the nearest bound where there is none."""
         return Range(min(max(self.low, low), high), max(min(self.high, high), low), self.grain)
+
+    def multiples_of(self, grain: int | None) -> Range:
+        """The multiples of 2^grain among them; all of them for None."""
+        if grain is None or (self.grain is not None and self.grain >= grain):
+            return self
+        return Range(self.low, self.high, grain)
+
+    def values(self, most: int = 16) -> tuple[Fraction, ...] | None:
+        """All of them, where they are at most so many; else None."""
+        if self.grain is None:
+            return None
+        unit = Fraction(2) ** self.grain
+        low, high = ceil(self.low / unit), floor(self.high / unit)
+        return tuple(n * unit for n in range(low, high + 1)) if high - low < most else None
 
     @property
     def magnitude(self) -> Fraction:
@@ -88,9 +108,22 @@ def bits_of_sum(terms: Iterable[Range]) -> int | None:
     live = [term for term in terms if not term.is_zero]
     if any(term.grain is None for term in live):
         return None
-    total = sum((term.magnitude for term in live), Fraction(0))
+    zero = Fraction(0)
+    above = sum((max(term.high, zero) for term in live), zero)
+    below = sum((max(-term.low, zero) for term in live), zero)
+    total = max(above, below)  # no partial sum is farther from zero
     grain = min((term.grain for term in live if term.grain is not None), default=0)
     return bits(total, grain)
+
+
+def error_of_sum(terms: Iterable[Range]) -> Fraction:
+    """A bound on what rounding can change in a dot product, in any order, fused or not.
+
+    n products and n - 1 additions err by less than 2n parts in 2^53 of the terms' magnitudes
+    (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1).
+    """
+    sizes = [term.magnitude for term in terms]
+    return sum(sizes, Fraction(0)) * 2 * len(sizes) / 2**52
 
 
 def bits(magnitude: Fraction, grain: int) -> int:
@@ -98,6 +131,11 @@ def bits(magnitude: Fraction, grain: int) -> int:
     units = magnitude / Fraction(2) ** grain
     whole = -(-units.numerator // units.denominator)
     return max(whole - 1, 0).bit_length()
+
+
+@lru_cache(maxsize=4096)
+def _dyadic(value: float | Fraction) -> tuple[Fraction, int]:
+    return Fraction(value), grain_of(value)
 
 
 def _least(one: int | None, other: int | None) -> int | None:

@@ -44,6 +44,8 @@ MOST_SUM = 2**47
 """Below this ``SNAP`` rounds to multiples of 1/16, and the mean times the position errs by less
 than 2^47·2^-51 = 1/16 in two roundings of relative size 2^-53 (and one of the sum)."""
 
+UNFINISHED_SUM = Range(Fraction(-2 * SNAP), Fraction(2 * SNAP), None)
+
 State = Mapping[str, Range]
 """The range of every quantity in one case."""
 
@@ -84,6 +86,7 @@ class Analysis:
         self._writers = graph.writers()
         self._sums = running_sums(graph, self._writers)
         self._replaced = replaced(graph, plan)
+        self._sum_neurons = {w for name in self._sums for w in self._writers[name]}
         self._pure = {
             name
             for name in graph.inputs
@@ -139,7 +142,9 @@ class Analysis:
                     # What is erased in the same half-layer is one more term, and its negation.
                     gone = [walk.state[old] for old in self._replaced[name]]
                     terms = [walk.state[name], *terms, *gone, *(one.scaled(-1) for one in gone)]
-                    self._need(bits_of_sum(terms), f"sum in {name}", walk)
+                    count = bits_of_sum(terms)
+                    if count is not None:  # else it is rounded, and nobody may read it
+                        self._need(count, f"sum in {name}", walk)
         written = {t.target for node in nodes for t in node.terms}
         self._done |= {node.name for node in nodes}
         for walk in self._walks:
@@ -153,7 +158,9 @@ class Analysis:
         return {name: _union({walk.state[name] for walk in self._walks}) for name in names}
 
     def _need(self, count: int | None, what: str, walk: _Walk) -> None:
-        if count is not None and (what not in self._needs or self._needs[what].bits < count):
+        """Note the bits of one computation; None: it reads what is rounded."""
+        count = UNKNOWN if count is None else count
+        if what not in self._needs or self._needs[what].bits < count:
             self._needs[what] = Need(count, what, walk.case.name)
 
     # --- linear forms ------------------------------------------------------------------------
@@ -212,7 +219,8 @@ class Analysis:
         self._need(bits_of_sum(terms), f"gate of {node.name}", walk)
         if gate.high <= 0:
             return
-        self._dot(node.value, walk, f"value of {node.name}")
+        if node.name not in self._sum_neurons:
+            self._dot(node.value, walk, f"value of {node.name}")
         opened = [piece for piece in pieces if piece[0].high > 0]
         value = _union(piece[1] for piece in opened)
         products = [piece[0].positive() * piece[1] for piece in opened]
@@ -316,7 +324,7 @@ class Analysis:
         if name in walk.case.fixed and complete:
             return walk.case.fixed[name]
         if name in self._sums:
-            return self._sum(name, walk)
+            return self._sum(name, walk) if complete else UNFINISHED_SUM
         total = walk.inputs.get(name, ZERO)
         for part, rest in walk.lookups[name]:
             total = total + part if rest is None else rest

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from compiler.graph import Graph, Lookup, Node
+from compiler.graph import ONE, POSITION, POSITION_SQUARED, Graph, Lookup, Node
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def _wrong_slots(graph: Graph, plan: Plan) -> Iterator[str]:
     for name, time in plan.erased.items():
         if time < life[name].last_read or time <= life[name].complete:
             yield f"{name} is erased in half-layer {time} while it is in use"
+    yield from _wrong_erasures(plan)
     for names in by_slot.values():
         names.sort(key=lambda name: life[name].birth)
         for old, new in zip(names, names[1:], strict=False):
@@ -142,6 +143,15 @@ def _wrong_slots(graph: Graph, plan: Plan) -> Iterator[str]:
             free = plan.erased.get(old, plan.shape.end) + (0 if both_integral else 1)
             if life[new].birth < free:
                 yield f"{new} is born in a slot that still holds {old}"
+
+
+def _wrong_erasures(plan: Plan) -> Iterator[str]:
+    """Erasures read what is the same at every token: ``one``, and heads the position."""
+    times = plan.erased.values()
+    for name in (ONE, POSITION, POSITION_SQUARED):
+        needed = max((t for t in times if name == ONE or t % 2 == 0), default=-1)
+        if plan.erased.get(name, needed) < needed:
+            yield f"{name} is erased before the last erasure that reads it"
 
 
 def _wrong_capacity(graph: Graph, plan: Plan) -> Iterator[str]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from math import log2
 from pathlib import Path
 
 from compiler.build import build_machine
-from compiler.certificate import MEMORY, TOKENS, first_lost_position, load_certificate
+from compiler.certificate import MEMORY, load_certificate
+from compiler.certify import first_lost_position
 from compiler.exactness import Analysis, Need
 from compiler.invariants import analyse, machine_facts
 from compiler.ranges import DOUBLE_BITS
+from compiler.softmax import ROOM, SOFTMAX_CALLS, TEMPERATURE, HeadBound, softmax_export
 
 PAGE = Path(__file__).parent.parent / "docs" / "exactness.md"
 TEXT = Path(__file__).parent / "exactness.txt"
@@ -49,6 +52,36 @@ def invariant_table(analysis: Analysis) -> Iterator[str]:
         yield f"| {name} | {one.low:,.0f} | {one.high:,.0f} | {one.because} |"
 
 
+def softmax_table() -> Iterator[str]:
+    """Exports that can be built: for each length the largest memory."""
+    yield "| tokens | bytes of memory | locals | operand stack | jumps, explicit weights |"
+    yield "|---|---|---|---|---|"
+    for power in (13, 15, 17, 18, 19, 20, 22):
+        export = softmax_export(2**power)
+        limits = export.limits
+        yield (
+            f"| 2^{power} | {limits.memory:,} | {limits.locals:,} | {limits.stack:,} "
+            f"| {export.longest_jump:,} |"
+        )
+
+
+def head_table() -> Iterator[str]:
+    """Why each kind of head of the default export is exact: the closest of its kind."""
+    yield "| head | kind | lead | error | least temperature | longest run |"
+    yield "|---|---|---|---|---|---|"
+    closest: dict[str, HeadBound] = {}
+    for head in softmax_export().heads:
+        other = closest.get(head.kind)
+        if other is None or head.error / head.gap > other.error / other.gap:
+            closest[head.kind] = head
+    for head in closest.values():
+        needed = f"2^{log2(head.temperature):.1f}" if head.temperature else "any"
+        yield (
+            f"| {head.name} | {head.kind} | 2^{log2(head.gap):.1f} | 2^{log2(head.error):.1f} "
+            f"| {needed} | {head.tokens:,} |"
+        )
+
+
 def fields() -> dict[str, str]:
     """Every number of the page."""
     machine, certificate = build_machine(), load_certificate()
@@ -62,13 +95,18 @@ def fields() -> dict[str, str]:
         "tokens_beyond": certificate.tokens.beyond,
         "memory": f"{certificate.memory.value:,}",
         "memory_beyond": certificate.memory.beyond,
-        "memory_tokens": f"{TOKENS:,}",
+        "memory_tokens": f"{tokens:,}",
         "true": f"{true:,}",
         "ratio": f"{true / tokens:.4f}",
         "bits": str(DOUBLE_BITS),
         "cases": str(len(facts.cases)),
         "computations": f"{len(analysis.worst()):,}",
         "worst": "\n".join(worst_table(analysis)),
+        "temperature": f"2^{log2(TEMPERATURE):.0f}",
+        "calls": str(SOFTMAX_CALLS),
+        "room": str(ROOM),
+        "softmax": "\n".join(softmax_table()),
+        "heads": "\n".join(head_table()),
         "invariants": "\n".join(invariant_table(analysis)),
     }
 

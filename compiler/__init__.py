@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,10 @@ def compile_program(
         exports=called if is_c else (),
         clang=clang,
     )
-    return compile_wasm(built.wasm, built.name, call=call, entry=entry)
+    program = compile_wasm(built.wasm, built.name, call=call, entry=entry)
+    if not built.warnings:
+        return program
+    return replace(program, report={**program.report, "warnings": built.warnings})
 
 
 def compile_wasm(

@@ -6,19 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from compiler import isa
-from compiler.graph import ONE, POSITION, Expr, Graph, Lookup
+from compiler.certificate import load_certificate
+from compiler.graph import Graph
 from compiler.machine import build_graph
 from compiler.machine_tokens import rom_tokens
 from compiler.schedule import Plan, load_plan
 from compiler.weights import Array, Placed, WeightBuilder
-
-TEMPERATURE = 2.0**46
-"""Of the softmax export. The closest decision of the machine, the last floor of a product, has a
-score gap of 2^-32; exp(-2^-32·2^46) is zero in double precision."""
-MOST_SOFTMAX_TOKENS = 2**13
 
 
 @dataclass(frozen=True)
@@ -73,45 +67,5 @@ def make_machine(graph: Graph, plan: Plan, rom: tuple[str, ...], stop: tuple[str
 @lru_cache(maxsize=1)
 def build_machine() -> Machine:
     """The default machine: the solved plan's weights, in well under a second."""
-    return make_machine(build_graph(), load_plan(), tuple(rom_tokens()), isa.STOP_TOKENS)
-
-
-def softmax_export(machine: Machine, tokens: int = MOST_SOFTMAX_TOKENS) -> Machine:
-    """The same machine for plain softmax, as ``nn.MultiheadAttention`` computes it.
-
-    The query rows carry the temperature (and the square root of 2 by which a two-dimensional
-    head divides); where several keys can tie, the keys carry a multiple of the position too
-    small to outweigh a score gap of 1 over ``tokens`` tokens.
-    """
-    arrays = {name: array.copy() for name, array in machine.arrays.items()}
-    slots, width = machine.plan.slots, machine.plan.shape.d_model
-    tie_break = 1.0 / (2 * tokens)
-    for time, names in enumerate(machine.placed.names):
-        if time % 2:
-            continue
-        projection = arrays[f"attn.{time // 2}.in_proj_weight"]
-        for head, name in enumerate(names):
-            node = machine.graph.nodes.get(name)
-            if isinstance(node, Lookup) and node.mode == "latest" and _can_tie(node):
-                part, constant = _constant_query(node)
-                row = width + 2 * head + part
-                projection[row, slots[POSITION]] += tie_break / constant
-        projection[:width] *= TEMPERATURE * np.sqrt(2.0)
-    return replace(machine, arrays=arrays, config={**machine.config, "attention": "softmax"})
-
-
-def _can_tie(node: Lookup) -> bool:
-    """Keys that are made of the position alone are all different."""
-    return POSITION not in node.key[0].terms
-
-
-def _constant_query(node: Lookup) -> tuple[int, float]:
-    """A component of the query that is the same number at every token."""
-    for part, expr in enumerate(node.query):
-        if _is_constant(expr):
-            return part, expr.terms[ONE]
-    raise ValueError(f"head {node.name} has no constant query component to break ties with")
-
-
-def _is_constant(expr: Expr) -> bool:
-    return set(expr.terms) == {ONE}
+    machine = make_machine(build_graph(), load_plan(), tuple(rom_tokens()), isa.STOP_TOKENS)
+    return replace(machine, config=machine.config | {"max_tokens": load_certificate().tokens.value})

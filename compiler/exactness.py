@@ -32,7 +32,7 @@ from compiler.graph import (
     Term,
 )
 from compiler.logit_families import Family, families
-from compiler.neuron_groups import Part, groups
+from compiler.neuron_groups import Part, alternatives, groups
 from compiler.patterns import first_values, is_position_key, parabola, replaced, running_sums
 from compiler.ranges import ZERO, Range, bits, bits_of_sum, error_of_sum, grain_of
 from compiler.schedule import Plan
@@ -132,11 +132,15 @@ class Analysis:
         anywhere = self._anywhere(nodes)
         for walk in self._walks:
             added: dict[str, list[Range]] = defaultdict(list)
+            neurons: dict[str, list[Part]] = defaultdict(list)
             for node in nodes:
                 if isinstance(node, Lookup):
                     self._lookup(node, walk, anywhere, added)
                 else:
-                    self._gate(node, walk, added)
+                    self._gate(node, walk, neurons)
+            for name, parts in neurons.items():
+                added[name].extend(alternatives(parts))
+                walk.parts[name].extend(parts)
             for name, terms in added.items():
                 if name not in self._sums:
                     # What is erased in the same half-layer is one more term, and its negation.
@@ -210,7 +214,7 @@ class Analysis:
 
     # --- neurons and heads -------------------------------------------------------------------
 
-    def _gate(self, node: Gate, walk: _Walk, added: dict[str, list[Range]]) -> None:
+    def _gate(self, node: Gate, walk: _Walk, added: dict[str, list[Part]]) -> None:
         pieces = self._pieces(walk, node.gate, node.value)
         gate = _union(piece[0] for piece in pieces)
         terms = [walk.state[name].scaled(c) for name, c in node.gate.terms.items()]
@@ -222,6 +226,8 @@ class Analysis:
         if node.name not in self._sum_neurons:
             self._dot(node.value, walk, f"value of {node.name}")
         opened = [piece for piece in pieces if piece[0].high > 0]
+        if node.value.terms == node.gate.terms:  # a square: what is not negative, twice
+            opened = [[gate, gate.positive()] for gate, _ in opened]
         value = _union(piece[1] for piece in opened)
         products = [piece[0].positive() * piece[1] for piece in opened]
         product = _union([*products, ZERO] if len(opened) < len(pieces) else products)
@@ -230,8 +236,7 @@ class Analysis:
             self._need(bits(product.magnitude, product.grain), f"product {node.name}", walk)
         for term in node.terms:
             part = product.scaled(term.coefficient)
-            added[term.target].append(part)
-            walk.parts[term.target].append(Part(node, term.coefficient, gate, value, part))
+            added[term.target].append(Part(node, term.coefficient, gate, value, part))
 
     def _lookup(
         self, node: Lookup, walk: _Walk, anywhere: State, added: dict[str, list[Range]]

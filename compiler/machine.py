@@ -20,9 +20,12 @@ from compiler.machine_arithmetic import Arithmetic
 from compiler.machine_tokens import FIRST_DIGIT, PROMPT_CURSOR, add_scores, add_tokens
 
 
-def build_graph() -> Graph:
-    """The whole machine as a graph, with its vocabulary and token scores."""
-    return Computer().build()
+def build_graph(max_call_depth: int = isa.MAX_CALL_DEPTH) -> Graph:
+    """The whole machine as a graph, with its vocabulary and token scores.
+
+    With a smaller ``max_call_depth`` locals have smaller addresses; nodes and plan are the same.
+    """
+    return Computer(max_call_depth).build()
 
 
 class Computer(Arithmetic):
@@ -108,7 +111,7 @@ class Computer(Arithmetic):
         """Locals, globals and return records in one space: index·depths + call depth."""
         g = self.graph
         write, read = g.linear("local_write"), g.linear("local_read")
-        slot = isa.MAX_CALL_DEPTH * (self.immediate + 1)
+        slot = self.max_call_depth * (self.immediate + 1)
         for name in ("local.set", "local.tee"):
             self.when(name, slot + self.call_depth, write)
         self.when("global.set", slot, write)
@@ -190,8 +193,8 @@ class Computer(Arithmetic):
         taken = 1 - self.top_not_zero + self.after_branch
         g.gate("control: br_if taken", self.is_op("br_if") - taken, -1, self.control)
         g.step("control: out_of_bounds", self.excess, -2, self.control)
-        full = self.call_depth - (isa.MAX_CALL_DEPTH - 2)
-        closed = 2.0 * isa.MAX_CALL_DEPTH * (self.is_op("call") - 1)
+        full = self.call_depth - (self.max_call_depth - 2)
+        closed = 2.0 * self.max_call_depth * (self.is_op("call") - 1)
         g.gate("control: stack_exhausted", full + closed, -3, self.control)
         self.control_division()
 

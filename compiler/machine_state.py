@@ -47,9 +47,13 @@ class Inputs:
 
 
 class State:
-    """Builds the part of the graph that every instruction needs."""
+    """Builds the part of the graph that every instruction needs.
 
-    def __init__(self) -> None:
+    ``max_call_depth``: calls nest at most this deep less one.
+    """
+
+    def __init__(self, max_call_depth: int = isa.MAX_CALL_DEPTH) -> None:
+        self.max_call_depth = max_call_depth
         self.graph = Graph()
         self.inputs = Inputs(*(self.graph.input(name) for name in Inputs.__annotations__))
 

@@ -36,17 +36,21 @@ def groups(parts: Iterable[Part]) -> Iterator[Range]:
         first = _leading(part)
         form = tuple(sorted((n, c / first) for n, c in value.items()))
         found[gate, form].append(part)
-    singles = [members[0] for members in found.values() if len(members) == 1]
     yield from (_together(members) for members in found.values() if len(members) > 1)
-    while singles:
-        part = singles.pop()
-        opposite = {name: -c for name, c in part.node.gate.terms.items()}
-        other = next((one for one in singles if one.node.gate.terms == opposite), None)
+    yield from alternatives(members[0] for members in found.values() if len(members) == 1)
+
+
+def alternatives(parts: Iterable[Part]) -> Iterator[Range]:
+    """The range of each part; one for two parts with opposite gates, of which one is closed."""
+    waiting: dict[object, Part] = {}
+    for part in parts:
+        opposite = frozenset((name, -c) for name, c in part.node.gate.terms.items())
+        other = waiting.pop(opposite, None)
         if other is None:
-            yield part.product
-        else:  # at most one of the two is open
-            singles.remove(other)
+            waiting[frozenset(part.node.gate.terms.items())] = part
+        else:
             yield part.product.union(other.product).union(ZERO)
+    yield from (part.product for part in waiting.values())
 
 
 def _leading(part: Part) -> float:

@@ -1,23 +1,27 @@
 """The model against wasmtime, and where they differ, the first instruction that did.
 
 Two references: wasmtime says what the module does (output, trap, value, memory); the token
-program interpreter (:mod:`executor.oracle`) says which tokens that takes. The model's trace is
-followed beside the interpreter's, so a wrong token is found at once, not at the end.
+program interpreter (:mod:`executor.oracle`) says which tokens that takes, and what memory they
+leave. The model's trace is followed beside the interpreter's, so a wrong token is found at once,
+not at the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 from compiler import isa
 from compiler.program import Program
 from executor.call import Call
+from executor.decode import AUTO
+from executor.job import Job, ProgramSource, own_input, prepare
 from executor.loading import ModelSource
+from executor.oracle import Oracle
 from executor.replay import Replay
-from executor.runner import Execution, Job, ProgramSource, RunResult, own_input, prepare, start
+from executor.runner import Execution, Limits, RunResult, start
 from executor.trace import TABLES, TraceError
 
 if TYPE_CHECKING:
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
 
 CONTINUING = frozenset({isa.BRANCH_TAKEN, *TABLES.bytes, *TABLES.digits})
 """Tokens that do not end an instruction."""
+ENDED = "(the trace has ended)"
+BATCH = 1 << 12
+"""Tokens that are compared at once."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +61,9 @@ def check(
     *,
     call: Call | None = None,
     model: ModelSource = None,
-    engine: str = "hull",
+    engine: str = AUTO,
     max_tokens: int | None = None,
+    max_memory: int | None = None,
 ) -> CheckResult:
     """Run a program inside the model and compare everything with wasmtime.
 
@@ -63,7 +71,8 @@ def check(
     """
     job = prepare(program, call)
     stdin = stdin or own_input(job.program)
-    execution = start(job, args, stdin, model=model, engine=engine, max_tokens=max_tokens)
+    limits = Limits(max_tokens, max_memory)
+    execution = start(job, args, stdin, model=model, engine=engine, limits=limits)
     return check_execution(job, execution, args, stdin)
 
 
@@ -71,75 +80,108 @@ def check_execution(
     job: Job, execution: Execution, args: Sequence[str], stdin: bytes
 ) -> CheckResult:
     """Run to the end, or to the first wrong token, and compare."""
-    difference = first_difference(job.program, args, stdin, _tokens(execution))
-    if difference is not None:
+    followed = follow(job.program, args, stdin, _chunks(execution))
+    if followed.difference:
         summary = f"differs after {execution.reader.n_tokens} tokens"
-        return CheckResult(False, (difference,), summary, None, None)
-    return compare(job, execution.result(), args, stdin)
+        return CheckResult(False, (followed.difference,), summary, None, None)
+    return _compare(job, execution.result(), args, stdin, followed)
 
 
 def compare(job: Job, result: RunResult, args: Sequence[str], stdin: bytes) -> CheckResult:
-    """Compare a finished run with both references."""
+    """Compare a finished run, whose trace was kept, with both references."""
+    followed = follow(job.program, args, stdin, _batches(result.trace))
+    return _compare(job, result, args, stdin, followed)
+
+
+def _compare(
+    job: Job, result: RunResult, args: Sequence[str], stdin: bytes, followed: Followed
+) -> CheckResult:
     program = job.program
-    differences = []
-    difference = first_difference(program, args, stdin, result.trace)
-    if difference is not None:
-        differences.append(difference)
+    differences = [followed.difference] if followed.difference else []
     compared = [f"{result.n_trace} tokens"]
     reference = None
     if program.wasm:
         from executor.reference import run_reference
 
-        reference = run_reference(
-            program.wasm,
-            input=program.input_bytes(args, stdin),
-            call=job.call,
-            name=program.name,
-        )
+        content = program.input_bytes(args, stdin)
+        reference = run_reference(program.wasm, input=content, call=job.call, name=program.name)
         compared.append(f"{len(result.output)} bytes of output, exit code")
         differences += _against(result, reference, job)
         if reference.memory:
             compared.append(f"{len(reference.memory)} bytes of memory")
-            differences += _memory(program, result, reference.memory)
+            if not followed.difference:
+                tokens = program.input_tokens(args, stdin)
+                differences += _memory(program, tokens, followed.memory, reference.memory)
     name = "wasmtime" if program.wasm else "the interpreter of token programs"
     verdict = "differs from" if differences else "agrees with"
     summary = f"{verdict} {name}: {', '.join(compared)}"
     return CheckResult(not differences, tuple(differences), summary, result, reference)
 
 
-def first_difference(
-    program: Program, args: Sequence[str], stdin: bytes, tokens: Iterable[str]
-) -> str | None:
-    """The first instruction whose tokens are not the interpreter's, as a text; None for none."""
-    from executor.oracle import trace
+@dataclass(frozen=True)
+class Followed:
+    """A trace followed beside the interpreter of token programs.
 
-    expected = trace(program, program.input_tokens(args, stdin))
+    Attributes:
+        difference: the first instruction whose tokens are not the interpreter's, as a text; empty
+            for none.
+        memory: what the interpreter's stores left, which are the trace's if there is no difference.
+    """
+
+    difference: str
+    memory: bytes
+
+
+def follow(
+    program: Program, args: Sequence[str], stdin: bytes, chunks: Iterable[Sequence[str]]
+) -> Followed:
+    """Follow a trace, given in chunks, to its end or to the first wrong token."""
+    given = program.input_tokens(args, stdin)
+    oracle = Oracle(program, given)
+    expected = oracle.trace()
+    count = 0
+    for chunk in chunks:
+        right = list(islice(expected, len(chunk)))
+        if right != chunk:
+            pairs = zip_longest(right, chunk)
+            at = next(i for i, (ours, theirs) in enumerate(pairs) if ours != theirs)
+            return Followed(_difference(program, given, count + at, chunk[at]), b"")
+        count += len(chunk)
+    if next(expected, None) is not None:
+        return Followed(_difference(program, given, count, ENDED), b"")
+    return Followed("", oracle.memory[: oracle.memory_size])
+
+
+def _difference(program: Program, input_tokens: Sequence[str], at: int, wrong: str) -> str:
+    """The instruction of trace token ``at``, where ``wrong`` stands, as a text."""
+    expected = Oracle(program, input_tokens).trace()
     state = Replay(program)
-    wanted: list[str] = []
-    written: list[str] = []
-    for right, token in zip_longest(expected, tokens):
-        wanted.append(right or "(the trace has ended)")
-        written.append(token or "(the trace has ended)")
-        if right is None or right != token:
-            while wanted[-1] in CONTINUING and (right := next(expected, None)):
-                wanted.append(right)
-            return (
-                f"trace token {state.reader.n_tokens + 1} differs, in {state.next_place}:\n"
-                f"  expected: {' '.join(wanted)}\n"
-                f"  model:    {' '.join(written)}"
-            )
-        if state.push(token) is not None:
-            wanted, written = [], []
-    return None
+    for token in islice(expected, at):
+        state.push(token)
+    begun = state.reader.pending
+    wanted = [*begun, next(expected, ENDED)]
+    while wanted[-1] in CONTINUING and (right := next(expected, None)):
+        wanted.append(right)
+    return (
+        f"trace token {at + 1} differs, in {state.next_place}:\n"
+        f"  expected: {' '.join(wanted)}\n"
+        f"  model:    {' '.join((*begun, wrong))}"
+    )
 
 
-def _tokens(execution: Execution) -> Iterator[str]:
+def _chunks(execution: Execution) -> Iterator[list[str]]:
     """The trace as it is written; ends early if it turns out not to be one."""
+    vocabulary = execution.vocabulary
     try:
-        for event in execution:
-            yield from event.tokens
+        for chunk in execution.chunks():
+            yield [vocabulary[token] for token in chunk.ids.tolist()]
     except TraceError:
-        yield from execution.reader.pending
+        return
+
+
+def _batches(tokens: Iterator[str]) -> Iterator[list[str]]:
+    while batch := list(islice(tokens, BATCH)):
+        yield batch
 
 
 def _against(result: RunResult, reference: ReferenceResult, job: Job) -> Iterator[str]:
@@ -160,23 +202,22 @@ def _bits(value: int | None) -> int | None:
     return None if value is None else value & 0xFFFFFFFF
 
 
-def _memory(program: Program, result: RunResult, expected: bytes) -> Iterator[str]:
-    state = Replay(program)
-    for token in result.trace:
-        state.push(token)
-    memory = bytes(state.memory)
+def _memory(
+    program: Program, input_tokens: Sequence[str], memory: bytes, expected: bytes
+) -> Iterator[str]:
     if len(memory) != len(expected):
         yield f"memory size: model {len(memory)}, wasmtime {len(expected)} bytes"
     at = next((i for i, (a, b) in enumerate(zip(memory, expected, strict=False)) if a != b), None)
     if at is not None:
-        by = _last_writer(program, result, at)
+        by = _last_writer(program, input_tokens, at)
         yield f"memory at {at}: model {memory[at]:#04x}, wasmtime {expected[at]:#04x}, {by}"
 
 
-def _last_writer(program: Program, result: RunResult, address: int) -> str:
+def _last_writer(program: Program, input_tokens: Sequence[str], address: int) -> str:
+    """Found in the interpreter's trace, which is the model's where this is asked."""
     state = Replay(program)
     writer = None
-    for token in result.trace:
+    for token in Oracle(program, input_tokens).trace():
         step = state.push(token)
         if step is not None and state.stored is not None and address in state.stored:
             writer = step

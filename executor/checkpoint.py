@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.errors import TransputerError, UsageError
-from executor.config import ModelConfig
+from executor.config import LIMITS, ModelConfig
 from executor.files import write_atomically
 
 FORMAT = "transputer-model"
@@ -114,6 +114,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | os.PathLike[str]) -> P
         VOCABULARY: _to_json(list(checkpoint.vocabulary)),
     }
     settings = {name: getattr(checkpoint.config, name) for name in SETTINGS}
+    limits = {name: getattr(checkpoint.config, name) for name in LIMITS}
+    settings |= {name: limit for name, limit in limits.items() if limit is not None}
     config = {
         "format": FORMAT,
         "version": VERSION,
@@ -181,6 +183,7 @@ def _config(saved: Mapping[str, Any]) -> ModelConfig:
     model = dict(saved["model"])
     values = {"vocab_size": model.pop("vocab"), **model}
     values |= {name: saved[name] for name in SETTINGS}
+    values |= {name: saved[name] for name in LIMITS if name in saved}
     return ModelConfig.from_mapping(values)
 
 

@@ -18,7 +18,8 @@ from compiler.errors import LimitError, TransputerError, UsageError
 VERB_ERROR = 2
 RUN_ERROR, RUN_LIMIT = 125, 124
 INTERRUPTED, CLOSED_PIPE = 130, 141
-ENGINES = ("hull", "standard", "torch")
+ENGINES = ("native", "hull", "standard", "torch")
+AUTO = "auto"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,13 +48,19 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     run = add("run", "Run a program inside the model; exits with the program's exit code.")
     _compile_options(run)
     _run_options(run)
-    run.add_argument("--trace", metavar="FILE", help="write the trace; - for only the trace")
+    run.add_argument(
+        "--trace",
+        metavar="FILE",
+        type=_name,
+        help="write the trace, compressed if FILE ends in .zst; - for only the trace",
+    )
     run.add_argument("--check", action="store_true", help="compare with wasmtime afterwards")
+    _checkpoint_options(run)
     _program(run)
 
     compile_ = add("compile", "Compile a program and print its tokens.")
     _compile_options(compile_)
-    compile_.add_argument("--call", metavar="CALL", help="with this call as the entry")
+    compile_.add_argument("--call", metavar="CALL", type=_name, help="with this call as the entry")
     compile_.add_argument("-o", "--out", metavar="FILE", help="write the tokens to a .tok file")
     compile_.add_argument("--wasm", metavar="FILE", help="also write the WebAssembly module")
     compile_.add_argument("--report", action="store_true", help="print the compiler's report")
@@ -62,7 +69,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     trace = add("trace", "Print a run instruction by instruction, with where each comes from.")
     _compile_options(trace)
     _run_options(trace)
-    trace.add_argument("--from", dest="trace", metavar="FILE", help="read this trace, do not run")
+    trace.add_argument(
+        "--from", dest="trace", metavar="FILE", type=_name, help="read this trace, do not run"
+    )
     _program(trace)
 
     check = add("check", "Compare a run inside the model with wasmtime; exits 1 if they differ.")
@@ -74,11 +83,41 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     build.add_argument("--out", metavar="DIR", required=True, help="folder to write")
     build.add_argument("--softmax", action="store_true", help="weights for plain softmax")
     build.add_argument("--tokens", metavar="N", type=_count, help="longest sequence, for --softmax")
+    build.add_argument("--memory", metavar="BYTES", type=_count, help="memory, for --softmax")
+    build.add_argument("--calls", metavar="D", type=_count, help="depth of calls, for --softmax")
 
     info = add("info", "Describe the model: sizes, parameters, longest run.")
     info.add_argument("--model", metavar="DIR", help="a folder written by build")
     info.add_argument("--source", action="store_true", help="print the hull engine's code")
+    info.add_argument(
+        "--engine", choices=("native",), help="what the engine takes each head and neuron for"
+    )
+    if arguments[:1] and arguments[0] in ("run", "trace", "check"):
+        return _split_dashes(parser.parse_args([_mark(argument) for argument in arguments]))
     return parser.parse_args(arguments)
+
+
+_DASHES = "\0"
+"""Stands for ``--`` while argparse, whose versions differ in it, is at work."""
+
+
+def _mark(argument: str) -> str:
+    return _DASHES if argument == "--" else argument
+
+
+def _split_dashes(options: argparse.Namespace) -> argparse.Namespace:
+    """One ``--`` may stand before the file and one between it and the program's arguments."""
+    if options.file == _DASHES:
+        if not options.args:
+            raise UsageError("a file is missing after --")
+        options.file = options.args.pop(0)
+    if options.args[:1] == [_DASHES]:
+        del options.args[0]
+    options.args = ["--" if argument == _DASHES else argument for argument in options.args]
+    values = vars(options).values()
+    if any(_DASHES in value if isinstance(value, list) else value == _DASHES for value in values):
+        raise UsageError("an option lacks its value before --")
+    return options
 
 
 _FILE = "a .c, .wat, .wasm or .tok file"
@@ -103,10 +142,46 @@ def _compile_options(parser: argparse.ArgumentParser) -> None:
 def _run_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running")
     group.add_argument("--stdin", metavar="FILE", help="the program's input; - for our own")
-    group.add_argument("--engine", choices=ENGINES, default="hull")
+    group.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default=AUTO,
+        help="default native, or hull where no C compiler works",
+    )
+    group.add_argument(
+        "--keep-source", metavar="DIR", type=_name, help="write the native engine's C there"
+    )
     group.add_argument("--model", metavar="DIR", help="a folder written by build")
     group.add_argument("--max-tokens", metavar="N", type=_count, help="stop after N tokens")
-    group.add_argument("--call", metavar="CALL", help="call one function: 'gcd(48, 36)'")
+    group.add_argument(
+        "--max-memory", metavar="BYTES", type=_bytes, help="stop when so much is in use; 2G, 500M"
+    )
+    group.add_argument(
+        "--call", metavar="CALL", type=_name, help="call one function: 'gcd(48, 36)'"
+    )
+
+
+def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("long runs")
+    group.add_argument(
+        "--checkpoint", metavar="FILE", type=_name, help="save the run there as it goes"
+    )
+    group.add_argument(
+        "--checkpoint-every", metavar="SECONDS", type=_seconds, help="default every 10 seconds"
+    )
+    group.add_argument(
+        "--resume",
+        metavar="FILE",
+        type=_name,
+        help="go on from a checkpoint; prints all output, from the beginning",
+    )
+
+
+def _name(text: str) -> str:
+    """Something that must not be empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _count(text: str) -> int:
@@ -118,6 +193,23 @@ def _count(text: str) -> int:
         value = 0
     if value <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes: ``500000000``, ``500M``, ``2G``; K, M, G are powers of 1024."""
+    power = 1 + "KMG".find(text[-1:].upper()) if text else 0
+    return _count(text[:-1] if power else text) << 10 * power
+
+
+def _seconds(text: str) -> float:
+    """A positive number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
     return value
 
 
@@ -152,8 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Nobody reads on. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()  # nobody reads on
         return CLOSED_PIPE
     except LimitError as error:
         _say(str(error))
@@ -187,9 +278,17 @@ def _open_streams() -> None:
 
 def _say(message: str) -> None:
     """An error message; where nobody can hear it the exit code has to do."""
-    with contextlib.suppress(OSError):
+    try:
         sys.stdout.flush()
+    except OSError:
+        _give_up_output()
     try:
         print(f"transputer: error: {message}", file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _give_up_output() -> None:
+    """Nothing can be written any more; Python would complain once more when it flushes at exit."""
+    with contextlib.suppress(OSError, ValueError):  # no file at all, or a closed one
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,43 +3,63 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
 
 from compiler.errors import TransputerError, UsageError
 from compiler.program import Program
 from executor.call import parse_call
-from executor.files import PendingFile
+from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
+from executor.process import Interrupts, patience, say
 from executor.progress import ProgressLine
-from executor.runner import Execution, Job, RunResult, own_input, prepare
-from executor.trace import Kind
+from executor.replay import place
+from executor.resume import INTERVAL, RunRecorder
+from executor.runner import Execution, Limits
+from executor.trace_file import STDOUT, TraceFile
 
 
 def compile_job(options: argparse.Namespace) -> Job:
-    """Compile what a command line names."""
+    """Compile what a command line names, and pass on what the C compiler warns of."""
     files = [options.file, *options.more]
-    return prepare(
-        files if options.more else options.file,
-        parse_call(options.call) if options.call else None,
-        opt=f"-O{options.opt}",
-        include=tuple(options.include),
-        define=tuple(options.define),
-        clang=options.clang,
-    )
+    with patience(f"compiling {options.file}; the first time, the C library too"):
+        job = prepare(
+            files if options.more else options.file,
+            None if options.call is None else parse_call(options.call),
+            opt=f"-O{options.opt}",
+            include=tuple(options.include),
+            define=tuple(options.define),
+            clang=options.clang,
+        )
+    warnings = job.program.report.get("warnings")
+    if warnings:
+        with contextlib.suppress(OSError):
+            print(str(warnings).rstrip(), file=sys.stderr, flush=True)
+    return job
 
 
-def start(options: argparse.Namespace, job: Job, stdin: bytes) -> Execution:
-    """Load the model, put the prompt together."""
+def start(
+    options: argparse.Namespace,
+    job: Job,
+    stdin: bytes,
+    *,
+    keep_trace: bool = False,
+    resume: str | None = None,
+) -> Execution:
+    """Load the model and make its engine, put the prompt together."""
+    checkpoint = open_checkpoint(options.model, "softmax" if options.engine == "torch" else "hard")
     return Execution(
         job.program,
-        open_checkpoint(options.model, "softmax" if options.engine == "torch" else "hard"),
+        checkpoint,
         job.program.input_tokens(options.args, stdin),
         engine=options.engine,
-        max_tokens=options.max_tokens,
+        limits=Limits(options.max_tokens, options.max_memory),
         call=job.prototype,
+        keep_trace=keep_trace,
+        resume=None if resume is None else Path(resume),
+        keep_source=None if options.keep_source is None else Path(options.keep_source),
+        say=say,
     )
 
 
@@ -64,61 +84,23 @@ def read_input(file: str | None, program: Program) -> bytes:
     return sys.stdin.buffer.read()
 
 
-class TraceSink:
-    """Where a trace goes: nowhere, standard output, or a file that appears when it is whole.
-
-    A context manager; leaving it by an exception, Ctrl-C included, keeps what was written.
-
-    Raises:
-        UsageError: if the file cannot be written.
-    """
-
-    def __init__(self, target: str | None) -> None:
-        self._target = target or ""
-        self._pending: PendingFile | None = None
-        self._out: BinaryIO | None = sys.stdout.buffer if target == "-" else None
-
-    def __enter__(self) -> Self:
-        if self._target and self._out is None:
-            try:
-                self._pending = PendingFile(self._target)
-            except OSError as error:
-                raise self._unwritable(error) from None
-            self._out = self._pending.file
-        return self
-
-    def write(self, line: object) -> None:
-        """One instruction's tokens."""
-        if self._out is not None:
-            self._out.write(f"{line}\n".encode("ascii"))
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._pending is not None:
-            try:
-                self._pending.keep()
-            except OSError as failure:
-                raise self._unwritable(failure) from None
-
-    def _unwritable(self, error: OSError) -> UsageError:
-        return UsageError(f"{self._target}: cannot be written: {error.strerror or error}")
-
-
 def run_verb(options: argparse.Namespace) -> int:
     """The verb ``run``; the program's exit code."""
     job = compile_job(options)
     stdin = read_input(options.stdin, job.program)
-    execution = start(options, job, stdin)
-    only_trace = options.trace == "-"
-    with TraceSink(options.trace) as sink:
-        _follow(execution, sink, only_trace)
+    execution = start(options, job, stdin, keep_trace=options.check, resume=options.resume)
+    only_trace = options.trace == STDOUT
+    if execution.saved is not None:
+        say(f"goes on after {execution.saved.n_tokens:,} tokens from {options.resume}")
+    with (
+        Interrupts() as interrupts,
+        TraceFile(options.trace, execution.vocabulary) as trace,
+        _recorder(options, execution) as recorder,
+    ):
+        _follow(execution, trace, recorder, interrupts, only_trace)
     result = execution.result()
     if result.trap is not None:
-        print(f"transputer: trap: {_trap_place(job.program, result)}", file=sys.stderr)
+        say(f"trap: {_trap_place(job.program, execution)}")
     elif job.call is not None and result.value is not None and not only_trace:
         print(result.value, flush=True)
     if options.check:
@@ -127,35 +109,51 @@ def run_verb(options: argparse.Namespace) -> int:
         checked = compare(job, result, options.args, stdin)
         if not checked.agrees:
             raise TransputerError("\n".join((checked.summary, *checked.differences)))
-        print(f"transputer: {checked.summary}", file=sys.stderr)
+        say(checked.summary)
     return result.exit_code
 
 
-def _follow(execution: Execution, sink: TraceSink, only_trace: bool) -> None:
-    """Run to the end; output, trace and progress as it goes."""
+def _recorder(
+    options: argparse.Namespace, execution: Execution
+) -> contextlib.AbstractContextManager[RunRecorder | None]:
+    if options.checkpoint is None:
+        return contextlib.nullcontext()
+    interval = options.checkpoint_every or INTERVAL
+    return RunRecorder(options.checkpoint, execution.identity, execution.saved, interval)
+
+
+def _follow(
+    execution: Execution,
+    trace: TraceFile,
+    recorder: RunRecorder | None,
+    interrupts: Interrupts,
+    only_trace: bool,
+) -> None:
+    """Run to the end; output, trace, checkpoints and progress as it goes."""
     progress = ProgressLine()
     out = sys.stdout.buffer
+    reader = execution.reader
+    saved = execution.saved.n_tokens if execution.saved else 0
     try:
-        for event in execution:
-            sink.write(event)
-            if event.kind is Kind.OUTPUT and not only_trace:
-                byte = bytes((event.value,))
-                progress.hide(byte)
-                out.write(byte)
+        for chunk in execution.chunks():
+            trace.write(chunk.ids)
+            if recorder is not None:
+                recorder.write(chunk.ids)
+            if chunk.output and not only_trace:
+                progress.hide(chunk.output)
+                out.write(chunk.output)
                 out.flush()
-            progress.tick(execution.reader.n_tokens)
-    except BaseException:
-        if execution.reader.pending:  # a partial trace ends in a partial instruction
-            sink.write(" ".join(execution.reader.pending))
-        raise
+            progress.tick(reader.n_tokens, reading=reader.n_tokens == saved)
+            interrupts.check()
     finally:
         progress.hide()
 
 
-def _trap_place(program: Program, result: RunResult) -> str:
-    from executor.replay import replay
-
-    last = None
-    for step in replay(program, result.trace):
-        last = step
-    return f"{result.trap} at {last.where}" if last else f"{result.trap}"
+def _trap_place(program: Program, execution: Execution) -> str:
+    """The reason of a trap, and the instruction that it came from where that is known."""
+    end, index = execution.reader.end, execution.reader.instruction
+    reason = end.trap if end else ""
+    if index is None:
+        return reason
+    origin = program.origins[index] if index < len(program.origins) else None
+    return f"{reason} at {place(index, origin)}"

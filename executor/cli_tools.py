@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from compiler.errors import UsageError
 from compiler.program import Program
@@ -13,6 +12,7 @@ from executor.checkpoint import Checkpoint, save_checkpoint
 from executor.cli_run import compile_job, read_input, start
 from executor.files import write_atomically
 from executor.loading import build_checkpoint, open_checkpoint
+from executor.runner import Execution
 
 
 def compile_verb(options: argparse.Namespace) -> int:
@@ -41,6 +41,8 @@ def _report(program: Program) -> Iterator[tuple[str, object]]:
     yield "memory_bytes", program.memory_bytes
     yield "reads_arguments", program.wants_args
     for name, value in program.report.items():
+        if name == "warnings":
+            continue  # they went to standard error
         if isinstance(value, dict):
             yield from ((f"{name}: {key}", entry) for key, entry in value.items())
         else:
@@ -50,17 +52,15 @@ def _report(program: Program) -> Iterator[tuple[str, object]]:
 def trace_verb(options: argparse.Namespace) -> int:
     """One line per executed instruction, as the model writes it or from a file."""
     from executor.replay import Replay, pretty_line
-    from executor.trace import TraceReader, split_trace
+    from executor.trace import TraceError, split_trace
+    from executor.trace_file import read_lines
 
     job = compile_job(options)
     state, number = Replay(job.program), 0
     if options.trace:
-        reader: TraceReader | None = None
-        tokens = split_trace(_read_text(options.trace))
+        tokens = split_trace(read_lines(options.trace))
     else:
-        execution = start(options, job, read_input(options.stdin, job.program))
-        reader = execution.reader
-        tokens = (token for event in execution for token in event.tokens)
+        tokens = _written(start(options, job, read_input(options.stdin, job.program)))
     try:
         for token in tokens:
             step = state.push(token)
@@ -68,10 +68,20 @@ def trace_verb(options: argparse.Namespace) -> int:
                 print(pretty_line(number, step))
                 number += 1
     finally:
-        pending = reader.pending if reader is not None else state.reader.pending
-        if pending:
-            print(f"{number:>8}  unfinished: {' '.join(pending)}")
+        if state.reader.pending:
+            print(f"{number:>8}  unfinished: {' '.join(state.reader.pending)}")
+    if state.reader.end is None:
+        raise TraceError(
+            f"{options.trace}: the trace ends after {state.reader.n_tokens} tokens, without halt "
+            "or trap"
+        )
     return 0
+
+
+def _written(execution: Execution) -> Iterator[str]:
+    for chunk in execution.chunks():
+        for token in chunk.ids.tolist():
+            yield execution.vocabulary[token]
 
 
 def check_verb(options: argparse.Namespace) -> int:
@@ -89,19 +99,30 @@ def check_verb(options: argparse.Namespace) -> int:
 
 def build_verb(options: argparse.Namespace) -> int:
     """Write a model folder."""
-    if options.tokens and not options.softmax:
-        raise UsageError("--tokens is for --softmax: hard attention has no length of its own")
+    for name in ("tokens", "memory", "calls"):
+        if getattr(options, name) and not options.softmax:
+            raise UsageError(f"--{name} is for --softmax: hard attention needs no such choice")
     attention = "softmax" if options.softmax else "hard"
-    checkpoint = build_checkpoint(attention, options.tokens)
-    path = save_checkpoint(checkpoint, options.out)
-    length = f" over {checkpoint.config.max_tokens:,} tokens" if options.softmax else ""
-    print(f"{path}: {checkpoint.n_parameters:,} parameters, for {attention} attention{length}")
+    checkpoint = build_checkpoint(attention, options.tokens, options.memory, options.calls)
+    path, config = save_checkpoint(checkpoint, options.out), checkpoint.config
+    print(f"{path}: {checkpoint.n_parameters:,} parameters, for {attention} attention")
+    if options.softmax:
+        print(
+            f"exact for {config.max_tokens:,} tokens, {config.max_memory:,} bytes of memory, "
+            f"{config.max_locals:,} locals, {config.max_stack:,} stack entries; "
+            f"{config.max_calls:,} calls deep it traps"
+        )
     return 0
 
 
 def info_verb(options: argparse.Namespace) -> int:
     """Describe the default machine or a model folder."""
     checkpoint = open_checkpoint(options.model)
+    if options.engine:
+        from executor.native import describe
+
+        print(describe(checkpoint).rstrip("\n"))
+        return 0
     if options.source:
         from executor.codegen import generate
 
@@ -128,7 +149,29 @@ def _info(checkpoint: Checkpoint) -> Iterator[tuple[str, object]]:
     yield "live neurons", " ".join(str(len(layer.neurons)) for layer in layers)
     yield "ROM tokens", len(checkpoint.rom)
     yield "attention", config.attention
-    yield "longest run", f"{config.max_tokens:,} tokens" if config.max_tokens else "no limit stated"
+    yield from _certificate(checkpoint)
+
+
+def _certificate(checkpoint: Checkpoint) -> Iterator[tuple[str, object]]:
+    """What the model is exact for, and what sets the limit."""
+    from compiler.certificate import load_certificate
+    from compiler.softmax import softmax_export
+
+    config, certificate = checkpoint.config, load_certificate()
+    if config.max_tokens is None:
+        yield "exact for", "no certificate"
+    elif config.attention == "hard" and config.max_tokens == certificate.tokens.value:
+        yield "exact for", f"{config.max_tokens:,} tokens; limit: {certificate.tokens.beyond}"
+        yield "memory", f"{certificate.memory.value:,} bytes; limit: {certificate.memory.beyond}"
+    elif config.attention == "softmax" and config.max_memory and config.max_calls:
+        export = softmax_export(config.max_tokens, config.max_memory, config.max_calls)
+        head = export.limiting
+        yield "exact for", f"{config.max_tokens:,} tokens; limit: head {head.name}, {head.kind}"
+        yield "memory", f"{config.max_memory:,} bytes"
+        yield "locals, stack", f"{config.max_locals:,}, {config.max_stack:,}"
+        yield "calls", f"{config.max_calls:,} deep they trap"
+    else:
+        yield "exact for", f"{config.max_tokens:,} tokens, as its folder says"
 
 
 def _write(file: str, data: bytes) -> None:
@@ -136,12 +179,3 @@ def _write(file: str, data: bytes) -> None:
         write_atomically(file, data)
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror or error}") from None
-
-
-def _read_text(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text("ascii")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file}: not a trace (it is not ASCII text)") from None

@@ -12,6 +12,8 @@ Mode = Literal["latest", "mean"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 """What a hard head does with keys of equal score: take the latest position, or average all."""
 ATTENTIONS = ("hard", "softmax")
+LIMITS = ("max_tokens", "max_memory", "max_locals", "max_stack", "max_calls")
+"""The fields that bound what a model is used for; a model folder need not have any of them."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class ModelConfig:
             carry a temperature and suit ``nn.MultiheadAttention``.
         max_tokens: longest sequence, prompt included, that the model is made for; None if no
             limit is known.
+        max_memory, max_locals, max_stack, max_calls: bytes of memory, locals (and globals),
+            entries of the operand stack that programs may use, and the depth at which calls
+            trap, in weights that are exact only within limits; None for no limit of its own.
 
     Raises:
         TransputerError: where the numbers contradict each other.
@@ -44,6 +49,10 @@ class ModelConfig:
     stop_tokens: tuple[int, ...] = ()
     attention: str = "hard"
     max_tokens: int | None = None
+    max_memory: int | None = None
+    max_locals: int | None = None
+    max_stack: int | None = None
+    max_calls: int | None = None
 
     def __post_init__(self) -> None:
         if not self.head_modes:
@@ -70,9 +79,10 @@ class ModelConfig:
             return "position_slots are not two slots of the residual stream"
         if not all(_is_index(token, self.vocab_size) for token in self.stop_tokens):
             return "a stop token is not in the vocabulary"
-        limit = self.max_tokens
-        if limit is not None and (not _is_index(limit, 1 << 62) or limit == 0):
-            return "max_tokens is not a positive integer"
+        for name in LIMITS:
+            limit = getattr(self, name)
+            if limit is not None and (not _is_index(limit, 1 << 62) or limit == 0):
+                return f"{name} is not a positive integer"
         return ""
 
     @property

@@ -6,16 +6,34 @@ another machine.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import time
+import warnings
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from compiler.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from executor.checkpoint import Checkpoint
 
-ENGINES = ("hull", "standard", "torch")
-"""Names for :func:`make_engine`."""
+ENGINES = ("native", "hull", "standard", "torch")
+"""Names for :func:`make_engine`, besides ``auto``."""
+AUTO = "auto"
+
+CHUNK_SECONDS = 0.02
+"""How long the decode loop leaves the engine alone, so that output is prompt and so is Ctrl-C."""
+LONGEST_CHUNK = 1 << 20
+"""Most tokens that an engine is asked for at once."""
+GROWTH = 4
+"""A chunk is at most so many times as long as the one before it."""
+
+Ids = npt.NDArray[np.int32]
 
 
 class Engine(Protocol):
@@ -34,17 +52,48 @@ class Engine(Protocol):
     def predict(self, tokens: Sequence[int]) -> list[int]:
         """Append tokens that are known already; what ``step`` would return after each."""
 
+    def extend(self, token: int, stop: Collection[int], limit: int) -> Ids:
+        """Append ``token``, then what ``step`` returns, and so on.
 
-def make_engine(name: str, checkpoint: Checkpoint) -> Engine:
+        Ends when a token of ``stop`` or ``limit`` (at least 1) tokens were produced. The last
+        one is produced but not appended yet, as with ``step``.
+        """
+
+
+def extend(step: Callable[[int], int], token: int, stop: Collection[int], limit: int) -> Ids:
+    """``Engine.extend`` for an engine that has nothing faster than its ``step``."""
+    produced = array("i")
+    for _ in range(limit):
+        token = step(token)
+        produced.append(token)
+        if token in stop:
+            break
+    return np.frombuffer(produced, np.int32)
+
+
+def make_engine(
+    name: str,
+    checkpoint: Checkpoint,
+    *,
+    keep_source: Path | None = None,
+    say: Callable[[str], None] = warnings.warn,
+) -> Engine:
     """A new engine with an empty sequence.
 
-    ``hull``: hard attention from hull caches, O(log t) a token. ``standard``: hard attention by a
-    scan of all keys, O(t). ``torch``: the PyTorch module itself, plain softmax, O(t).
+    ``native``: hard attention in C that is generated from the weights. ``hull``: the same in
+    Python, with hull caches, O(log t) a token. ``standard``: hard attention by a scan of all keys,
+    O(t). ``torch``: the PyTorch module itself, plain softmax, O(t). ``auto``: ``native``, and where
+    no C compiler works ``hull``.
+
+    Args:
+        keep_source: a folder for the generated C, for reading; ``native`` alone writes any.
+        say: told in one line what takes long, and if ``auto`` had to take ``hull``.
 
     Raises:
         UsageError: for another name, or if the weights are not for this kind of attention.
+        NativeUnavailable: for ``native`` without a C compiler.
     """
-    if name not in ENGINES:
+    if name not in (AUTO, *ENGINES):
         raise UsageError(f"no engine {name!r}; choose from {', '.join(ENGINES)}")
     wanted = "softmax" if name == "torch" else "hard"
     if checkpoint.config.attention != wanted:
@@ -52,17 +101,71 @@ def make_engine(name: str, checkpoint: Checkpoint) -> Engine:
             f"the engine {name!r} needs weights for {wanted} attention, these are for "
             f"{checkpoint.config.attention}; `transputer build` writes both kinds"
         )
-    if name == "hull":
-        from executor.hull_engine import HullEngine
-
-        return HullEngine(checkpoint)
     if name == "standard":
         from executor.standard_engine import StandardEngine
 
         return StandardEngine(checkpoint)
-    from executor.torch_engine import TorchEngine
+    if name == "torch":
+        from executor.torch_engine import TorchEngine
 
-    return TorchEngine(checkpoint)
+        return TorchEngine(checkpoint)
+    if name != "hull":
+        from executor.native import NativeEngine, NativeUnavailable
+
+        try:
+            return NativeEngine(checkpoint, keep_source=keep_source, say=say)
+        except NativeUnavailable as error:
+            if name != AUTO:
+                raise
+            say(f"{error}; the Python engine takes over (--engine hull: without this message)")
+    from executor.hull_engine import HullEngine
+
+    return HullEngine(checkpoint)
+
+
+class Pace:
+    """How many tokens to ask for at once: what takes about ``CHUNK_SECONDS``, and at least one."""
+
+    def __init__(self) -> None:
+        self.length = 1
+
+    def took(self, tokens: int, seconds: float) -> None:
+        """Learn from the last chunk."""
+        fitting = int(tokens * CHUNK_SECONDS / max(seconds, 1e-9))
+        self.length = max(1, min(fitting, GROWTH * self.length, LONGEST_CHUNK))
+
+
+def feed_chunks(engine: Engine, tokens: Sequence[int]) -> Iterator[int]:
+    """Feed tokens bit by bit; after each bit, how many have been fed."""
+    pace, start = Pace(), 0
+    while start < len(tokens):
+        began = time.perf_counter()
+        chunk = tokens[start : start + pace.length]
+        engine.feed(chunk)
+        pace.took(len(chunk), time.perf_counter() - began)
+        start += len(chunk)
+        yield start
+
+
+def extend_chunks(
+    engine: Engine, token: int, stop: Collection[int] = (), limit: int | None = None
+) -> Iterator[Ids]:
+    """The tokens that follow, in chunks of about ``CHUNK_SECONDS``; ends as :func:`decode` does.
+
+    Args:
+        token: the last known token, which the engine has not been fed.
+    """
+    pace, count = Pace(), 0
+    while limit is None or count < limit:
+        length = pace.length if limit is None else min(pace.length, limit - count)
+        began = time.perf_counter()
+        chunk = engine.extend(token, stop, length)
+        pace.took(len(chunk), time.perf_counter() - began)
+        count += len(chunk)
+        token = int(chunk[-1])
+        yield chunk
+        if token in stop:
+            return
 
 
 def decode(
@@ -81,12 +184,5 @@ def decode(
     if limit is not None and limit <= 0:
         return
     engine.feed(prompt[:-1])
-    token = prompt[-1]
-    count = 0
-    step = engine.step
-    while limit is None or count < limit:
-        token = step(token)
-        count += 1
-        yield token
-        if token in stop:
-            return
+    for chunk in extend_chunks(engine, prompt[-1], stop, limit):
+        yield from chunk.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import BinaryIO
 class PendingFile:
     """A file being written beside its place; ``keep`` moves it there, ``discard`` forgets it.
 
-    A target that is no regular file (``/dev/null``, a pipe) is written directly.
+    Until then it is called ``NAME.*.partial``. A target that is no regular file (``/dev/null``,
+    a pipe) is written directly.
 
     Raises:
         OSError: as from opening or renaming.
@@ -25,7 +27,7 @@ class PendingFile:
             self.file = open(self._path, "wb")  # noqa: SIM115 - closed by keep or discard
         else:
             descriptor, self._temporary = tempfile.mkstemp(
-                dir=self._path.parent, prefix=f".{self._path.name}."
+                dir=self._path.parent, prefix=f"{self._path.name[:50]}.", suffix=".partial"
             )
             self.file = os.fdopen(descriptor, "wb")
 
@@ -42,10 +44,10 @@ class PendingFile:
 
     def discard(self) -> None:
         """Give up: nothing is left."""
-        try:
+        with contextlib.suppress(OSError):
             self.file.close()
-        finally:
-            if self._temporary is not None and os.path.exists(self._temporary):
+        if self._temporary is not None:
+            with contextlib.suppress(OSError):
                 os.unlink(self._temporary)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint
 from executor.codegen import generate
 from executor.config import Mode
+from executor.decode import Ids, extend
 from hullcache import HullHead
 
 
@@ -73,3 +74,7 @@ class HullEngine:
         position = self._position
         self._position = position + 1
         return self._step(token, float(position))
+
+    def extend(self, token: int, stop: Collection[int], limit: int) -> Ids:
+        """Append a token and those that follow it."""
+        return extend(self.step, token, stop, limit)

@@ -10,42 +10,62 @@ from executor.checkpoint import Checkpoint, load_checkpoint
 from executor.config import ModelConfig
 
 if TYPE_CHECKING:
+    from compiler.program import Program
     from executor.model import VanillaTransformer
 
 ModelSource = Checkpoint | str | os.PathLike[str] | None
 """A loaded model, the folder of one, or None for the default machine."""
 
 
-def build_checkpoint(attention: str = "hard", tokens: int | None = None) -> Checkpoint:
+def build_checkpoint(
+    attention: str = "hard",
+    tokens: int | None = None,
+    memory: int | None = None,
+    calls: int | None = None,
+) -> Checkpoint:
     """The default machine's model, built from its stored plan (well under two seconds).
 
     Args:
         attention: ``hard``, or ``softmax`` for weights with a temperature and a tie-break.
-        tokens: for ``softmax``: the sequence length that the tie-break must last for, by default
-            the greatest possible.
+        tokens, memory, calls: for ``softmax``: the longest sequence, the bytes of memory and the
+            depth of calls to be exact for, see :func:`compiler.softmax.softmax_export`.
 
     Raises:
-        UsageError: if no export for so many tokens is exact.
+        UsageError: if no such export is exact.
     """
-    from compiler.build import MOST_SOFTMAX_TOKENS, build_machine, softmax_export
+    from compiler.build import build_machine
+    from compiler.softmax import SOFTMAX_CALLS, SOFTMAX_TOKENS, softmax_export
 
-    machine = build_machine()
-    settings: dict[str, object] = {}
     if attention == "softmax":
-        tokens = tokens or MOST_SOFTMAX_TOKENS
-        if tokens > MOST_SOFTMAX_TOKENS:
-            raise UsageError(
-                f"plain softmax is exact for up to {MOST_SOFTMAX_TOKENS} tokens, not for {tokens}"
-            )
-        machine = softmax_export(machine, tokens)
-        settings["max_tokens"] = tokens
+        tokens, calls = tokens or SOFTMAX_TOKENS, calls or SOFTMAX_CALLS
+        machine = softmax_export(tokens, memory, calls).machine
+    else:
+        machine = build_machine()
     ids = {spelling: token for token, spelling in enumerate(machine.vocabulary)}
     return Checkpoint(
-        config=ModelConfig.from_mapping({**machine.config, **settings}),
+        config=ModelConfig.from_mapping(machine.config),
         vocabulary=tuple(machine.vocabulary),
         weights=machine.weights(),
         rom=tuple(ids[spelling] for spelling in machine.rom),
     )
+
+
+def refusal(config: ModelConfig, program: Program) -> str | None:
+    """Why a program is beyond what a model is exact for; None if it is not.
+
+    The depth of the operand stack (``max_stack``) shows only while the program runs, and a call
+    too deep (``max_calls``) traps.
+    """
+    from compiler.softmax import locals_of
+
+    uses = {
+        "bytes of memory": (program.memory_bytes, config.max_memory),
+        "locals": (locals_of(program), config.max_locals),
+    }
+    for what, (used, limit) in uses.items():
+        if limit is not None and used > limit:
+            return f"{program.name} has {used:,} {what}; this model is made for {limit:,}"
+    return None
 
 
 def open_checkpoint(model: ModelSource, attention: str = "hard") -> Checkpoint:

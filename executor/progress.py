@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from executor.process import resident_bytes
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -14,13 +16,14 @@ INTERVAL = 0.25
 
 
 class ProgressLine:
-    """``1,234,567 tokens  3,012 tokens/s  0:06:50`` on standard error; nothing if that is piped.
+    """``1,234,567 tokens  3,012 tokens/s  210 MB  0:06:50`` on standard error; nothing if piped.
 
     ``tick`` often; call ``hide`` before writing to the terminal. The line comes back at the next
     tick, but only where the cursor is at the start of a line.
     """
 
     def __init__(self) -> None:
+        self._first = 0
         self._enabled = sys.stderr.isatty()
         self._shares_terminal = sys.stdout.isatty()
         self._progress: Progress | None = None
@@ -29,8 +32,14 @@ class ProgressLine:
         self._started = self._next = time.monotonic()
         self._next += INTERVAL
 
-    def tick(self, n_tokens: int) -> None:
-        """Show the number of tokens so far, at most every ``INTERVAL`` seconds."""
+    def tick(self, n_tokens: int, *, reading: bool = False) -> None:
+        """Show the number of tokens so far, at most every ``INTERVAL`` seconds.
+
+        Args:
+            reading: the model reads what is there already; the clock of tokens/s starts after it.
+        """
+        if reading:
+            self._first, self._started = n_tokens, time.monotonic()
         if not self._enabled or time.monotonic() < self._next or not self._line_start:
             return
         now = time.monotonic()
@@ -40,9 +49,13 @@ class ProgressLine:
         if not self._shown:
             self._progress.start()
             self._shown = True
-        speed = n_tokens / max(now - self._started, 1e-9)
+        speed = (n_tokens - self._first) / max(now - self._started, 1e-9)
+        memory = resident_bytes() / 1e6
+        state = f"{speed:,.0f} tokens/s  {memory:,.0f} MB"
+        if reading:
+            state = "reading the prompt"
         task = self._progress.task_ids[0]
-        self._progress.update(task, completed=n_tokens, speed_text=f"{speed:,.0f}", refresh=True)
+        self._progress.update(task, completed=n_tokens, state=state, refresh=True)
 
     def hide(self, written: bytes = b"") -> None:
         """Take the line away, because ``written`` is about to go to the terminal."""
@@ -60,11 +73,11 @@ def _line() -> Progress:
     from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
     progress = Progress(
-        TextColumn("{task.completed:,.0f} tokens  {task.fields[speed_text]} tokens/s"),
+        TextColumn("{task.completed:,.0f} tokens  {task.fields[state]}"),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
         auto_refresh=False,
     )
-    progress.add_task("", total=None, speed_text="0")
+    progress.add_task("", total=None, state="")
     return progress

@@ -6,26 +6,53 @@ come back, and stops where the model writes ``halt`` or a trap.
 
 from __future__ import annotations
 
-import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from compiler.errors import LimitError, UsageError
 from compiler.program import Program
-from executor.call import I32, Call, Prototype, prototype, split_call
+from executor.call import I32, Call, Prototype
 from executor.checkpoint import Checkpoint
-from executor.decode import decode, make_engine
-from executor.loading import ModelSource, open_checkpoint
-from executor.trace import Event, Kind, TraceError, TraceReader, read_trace
+from executor.decode import AUTO, Ids, extend_chunks, feed_chunks, make_engine
+from executor.job import Job, ProgramSource, own_input, prepare
+from executor.loading import ModelSource, open_checkpoint, refusal
+from executor.process import resident_bytes
+from executor.resume import RunIdentity, open_run
+from executor.scan import Scanner
+from executor.trace import Event, Kind, TraceError, read_trace
 
 TRAP_EXIT, LIMIT_EXIT, ERROR_EXIT = 134, 124, 125
 """Exit codes of a run that trapped, reached a limit, or failed in our hands."""
 
-Path = str | os.PathLike[str]
-ProgramSource = Program | Path | bytes | Sequence[Path]
-"""A compiled program, or what ``compile_program`` takes: a path, several C files that make one
-program, or the bytes of a .wasm."""
+KEPT_TOKENS = 1 << 24
+"""Tokens of a trace that are kept without being asked to; two bytes each, as a rule."""
+
+NO_TOKENS = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up: tokens of trace, and bytes of memory that the process holds."""
+
+    tokens: int | None = None
+    memory: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of a trace: its ids, and the bytes that the program wrote meanwhile."""
+
+    ids: Ids
+    output: bytes
 
 
 @dataclass(frozen=True)
@@ -47,14 +74,22 @@ class RunResult:
     value: int | None
     n_prompt: int
     n_trace: int
-    _tokens: array[int] = field(repr=False)
+    _tokens: tuple[npt.NDArray[Any], ...] | None = field(repr=False)
     _vocabulary: tuple[str, ...] = field(repr=False)
 
     @property
     def trace(self) -> Iterator[str]:
-        """The trace's tokens from the start, as spellings. Kept as two bytes a token."""
+        """The trace's tokens from the start, as spellings. Kept as two bytes a token.
+
+        Raises:
+            UsageError: if there were more than ``KEPT_TOKENS`` and nobody asked to keep them.
+        """
+        if self._tokens is None:
+            raise UsageError(
+                f"the trace of {self.n_trace} tokens was not kept; keep_trace=True keeps it"
+            )
         vocabulary = self._vocabulary
-        return (vocabulary[token] for token in self._tokens)
+        return (vocabulary[token] for chunk in self._tokens for token in chunk.tolist())
 
     @property
     def events(self) -> Iterator[Event]:
@@ -63,16 +98,19 @@ class RunResult:
 
 
 class Execution:
-    """One run in progress: iterate over it to get the events as the model writes them.
+    """One run in progress: iterate over ``chunks()`` to get the trace as the model writes it.
 
     >>> execution = Execution(program, checkpoint, program.input_tokens())  # doctest: +SKIP
-    >>> for event in execution:  # doctest: +SKIP
-    ...     print(event)
+    >>> for chunk in execution.chunks():  # doctest: +SKIP
+    ...     print(chunk.output)
     >>> execution.result().exit_code  # doctest: +SKIP
 
     Attributes:
         reader: stack, output, unfinished tokens and end of the trace so far.
+        vocabulary: spelling of each id.
         n_prompt: tokens of the prompt.
+        identity: of model and prompt, for run checkpoints.
+        saved: the run checkpoint that this run goes on from, None for none.
     """
 
     def __init__(
@@ -81,61 +119,120 @@ class Execution:
         checkpoint: Checkpoint,
         input_tokens: Sequence[str],
         *,
-        engine: str = "hull",
-        max_tokens: int | None = None,
+        engine: str = AUTO,
+        limits: Limits = NO_LIMITS,
         call: Prototype | None = None,
+        keep_trace: bool | None = None,
+        resume: Path | None = None,
+        keep_source: Path | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         """Args:
-            engine: see :func:`executor.decode.make_engine`.
-            max_tokens: tokens of trace after which the run stops with a LimitError.
+            engine, keep_source, say: see :func:`executor.decode.make_engine`.
+            limits: where the run stops with a LimitError.
             call: the function that was compiled as the entry, if it is not the program's own.
+            keep_trace: whether the result has the trace; None for traces that are not too long.
+            resume: a run checkpoint to go on from. Its tokens come first, as if just written.
 
         Raises:
-            UsageError: for an engine that is unknown or not for these weights.
-            LimitError: if the prompt alone is longer than the model is made for.
+            UsageError: for an engine that is unknown or not for these weights, or a run checkpoint
+                of another run.
+            LimitError: if the prompt alone, the memory or the locals are more than the model is
+                made for.
             TransputerError: if the model does not know a token of the prompt.
         """
         self._program = program
         self._call = call
-        self._checkpoint = checkpoint
-        self._engine = make_engine(engine, checkpoint)
-        self._prompt = [
-            *checkpoint.rom,
-            *checkpoint.encode(program.tokens),
-            *checkpoint.encode(input_tokens),
-        ]
-        self._limits = _limits(checkpoint, len(self._prompt), max_tokens)
-        self._tokens = array("H" if checkpoint.config.vocab_size <= 1 << 16 else "L")
-        self.reader = TraceReader()
+        self._config = checkpoint.config
+        reason = refusal(self._config, program)
+        if reason is not None:
+            raise LimitError(reason)
+        self.vocabulary = checkpoint.vocabulary
+        prompt = (checkpoint.encode(tokens) for tokens in (program.tokens, input_tokens))
+        self._prompt = array("i", checkpoint.rom)
+        for ids in prompt:
+            self._prompt.extend(ids)
         self.n_prompt = len(self._prompt)
+        self._limit, self._limit_reason = _limit(checkpoint, self.n_prompt, limits.tokens)
+        self._memory = limits.memory
+        self.identity = RunIdentity.of(checkpoint, self._prompt)
+        self.saved = open_run(resume, self.identity) if resume is not None else None
+        options = {} if say is None else {"say": say}
+        self._engine = make_engine(engine, checkpoint, keep_source=keep_source, **options)
+        self._keep = keep_trace
+        self._kept: list[npt.NDArray[Any]] | None = None if keep_trace is False else []
+        self._dtype = np.uint16 if checkpoint.config.vocab_size <= 1 << 16 else np.uint32
+        self.reader = Scanner(checkpoint.vocabulary)
 
-    @property
-    def trace(self) -> Iterator[str]:
-        """The tokens so far, as spellings."""
-        vocabulary = self._checkpoint.vocabulary
-        return (vocabulary[token] for token in self._tokens)
-
-    def __iter__(self) -> Iterator[Event]:
-        """Run to the end; once only.
+    def chunks(self) -> Iterator[Chunk]:
+        """Run to the end; once only. Chunks are empty while the model reads its prompt.
 
         Raises:
-            LimitError: if ``max_tokens`` or the longest run is reached first.
-            TraceError: if the model writes what is no trace.
+            LimitError: if a limit, or the longest run of the model, is reached first.
+            TraceError: if the model writes what is no trace, after the tokens up to there.
         """
-        vocabulary = self._checkpoint.vocabulary
-        stop = frozenset(self._checkpoint.config.stop_tokens)
-        limit = min(self._limits, default=None)
-        keep, push = self._tokens.append, self.reader.push
-        for token in decode(self._engine, self._prompt, stop, limit):
-            keep(token)
-            event = push(vocabulary[token])
-            if event is not None:
-                yield event
+        if self.saved is not None:
+            for ids in self.saved.chunks():
+                yield from self._read(ids)
+        if self.reader.end is None and not self._limit_reached():
+            for _ in self._feed():
+                yield Chunk(NO_TOKENS, b"")
+                self._check_memory()
+            rest = None if self._limit is None else self._limit - self.reader.n_tokens
+            stop = frozenset(self._config.stop_tokens)
+            for ids in extend_chunks(self._engine, self._last, stop, rest):
+                yield from self._read(ids)
+                if self.reader.end is None:
+                    self._check_memory()
         if self.reader.end is None:
-            assert limit is not None
-            raise LimitError(
-                f"{self._program.name}: stopped after {limit} tokens: {self._limits[limit]}"
+            if not self._limit_reached():
+                raise TraceError("the model stops where its trace has not ended")
+            raise self._stopped(self._limit_reason)
+
+    def _read(self, ids: Ids) -> Iterator[Chunk]:
+        """Follow what these tokens say, and hand them on."""
+        before, written = self.reader.n_tokens, len(self.reader.output)
+        wrong: TraceError | None = None
+        try:
+            self.reader.push(ids)
+        except TraceError as error:
+            wrong = error
+            ids = ids[: self.reader.n_tokens - before]
+        if self._kept is not None:
+            self._kept.append(ids.astype(self._dtype))
+            if self._keep is None and self.reader.n_tokens > KEPT_TOKENS:
+                self._kept = None
+        yield Chunk(ids, bytes(self.reader.output[written:]))
+        if wrong is not None:
+            raise wrong
+        most = self._config.max_stack
+        if most is not None and self.reader.deepest > most:
+            raise self._stopped(f"this model is made for {most} values on the operand stack")
+
+    def _feed(self) -> Iterator[int]:
+        """Feed prompt and saved tokens, all but the last, which becomes ``_last``."""
+        yield from feed_chunks(self._engine, self._prompt[:-1])
+        last = self._prompt[-1:]
+        if self.saved is not None:
+            for ids in self.saved.chunks():
+                part = last + array("i", ids.tobytes())
+                yield from feed_chunks(self._engine, part[:-1])
+                last = part[-1:]
+        self._last = last[0]
+
+    def _limit_reached(self) -> bool:
+        return self._limit is not None and self.reader.n_tokens >= self._limit
+
+    def _check_memory(self) -> None:
+        if self._memory is not None and (held := resident_bytes()) > self._memory:
+            raise self._stopped(
+                f"{held} bytes of memory are in use, the limit that was asked for is {self._memory}"
             )
+
+    def _stopped(self, reason: str) -> LimitError:
+        return LimitError(
+            f"{self._program.name}: stopped after {self.reader.n_tokens} tokens: {reason}"
+        )
 
     def result(self) -> RunResult:
         """What the run did, once it has ended in ``halt`` or a trap."""
@@ -151,9 +248,9 @@ class Execution:
             trap=trap,
             value=value,
             n_prompt=self.n_prompt,
-            n_trace=len(self._tokens),
-            _tokens=self._tokens,
-            _vocabulary=self._checkpoint.vocabulary,
+            n_trace=self.reader.n_tokens,
+            _tokens=None if self._kept is None else tuple(self._kept),
+            _vocabulary=self.vocabulary,
         )
 
     def _value(self) -> int | None:
@@ -171,76 +268,15 @@ class Execution:
         return I32.from_i32(stack[-1])
 
 
-def _limits(checkpoint: Checkpoint, n_prompt: int, max_tokens: int | None) -> dict[int, str]:
-    """Lengths of trace at which to stop, and why."""
-    limits = {}
+def _limit(checkpoint: Checkpoint, n_prompt: int, asked: int | None) -> tuple[int | None, str]:
+    """Length of trace at which to stop, and why there."""
     longest = checkpoint.config.max_tokens
-    if longest is not None:
-        reason = f"this model is made for {longest} tokens, prompt included"
-        if n_prompt >= longest:
-            raise LimitError(f"the prompt has {n_prompt} tokens; {reason}")
-        limits[longest - n_prompt] = reason
-    if max_tokens is not None:
-        limits.setdefault(max_tokens, "the limit of tokens that was asked for")
-    return limits
-
-
-@dataclass(frozen=True)
-class Job:
-    """A program ready to run: compiled, and the function that is called, if not its own entry."""
-
-    program: Program
-    call: Call | None = None
-    prototype: Prototype | None = None
-
-
-def prepare(
-    program: ProgramSource,
-    call: Call | None = None,
-    *,
-    opt: str = "-O2",
-    include: Sequence[Path] = (),
-    define: Sequence[str] = (),
-    clang: Path | None = None,
-) -> Job:
-    """Compile what is not compiled yet, for its own entry or for a call.
-
-    Args:
-        opt, include, define, clang: for C, see ``compile_program``.
-
-    Raises:
-        UsageError: for a call that does not fit the function's prototype.
-        CompileError: from the compiler.
-    """
-    from compiler import compile_program, compile_wasm
-
-    def compiled(call: Call | None = None) -> Program:
-        if not isinstance(program, Program):
-            return compile_program(
-                program, call=call, opt=opt, include=include, define=define, clang=clang
-            )
-        if call is None:
-            return program
-        if not program.wasm:
-            raise UsageError(f"{program.name}: a token program has no functions to call")
-        return compile_wasm(program.wasm, program.name, call=call)
-
-    if call is None:
-        return Job(compiled())
-    name, arguments = split_call(call)
-    if isinstance(program, Program | bytes):
-        kind = Prototype(name)
-    else:
-        sources = [program] if isinstance(program, str | os.PathLike) else program
-        kind = prototype(sources, name, opt=opt, include=include, define=define, clang=clang)
-    kind.check(arguments)
-    return Job(compiled(call), call, kind)
-
-
-def own_input(program: Program) -> bytes:
-    """The input that stands in a .tok file, empty for other programs."""
-    stdin = program.report.get("stdin", b"")
-    return stdin if isinstance(stdin, bytes) else b""
+    reason = f"this model is made for {longest} tokens, prompt included"
+    if longest is not None and n_prompt >= longest:
+        raise LimitError(f"the prompt has {n_prompt} tokens; {reason}")
+    if longest is not None and (asked is None or longest - n_prompt <= asked):
+        return longest - n_prompt, reason
+    return asked, "the limit of tokens that was asked for"
 
 
 def run(
@@ -250,8 +286,10 @@ def run(
     *,
     call: Call | None = None,
     model: ModelSource = None,
-    engine: str = "hull",
+    engine: str = AUTO,
     max_tokens: int | None = None,
+    max_memory: int | None = None,
+    keep_trace: bool | None = None,
 ) -> RunResult:
     """Run a program inside the model to its end.
 
@@ -262,18 +300,24 @@ def run(
         call: ``("gcd", 48, 36)`` runs this function of a C file, or export of a .wasm, instead
             of the program's entry; ``value`` of the result is what it returns.
         model: a loaded model, the folder of one, or None for the default machine.
-        engine: ``hull``, ``standard`` or ``torch``; they give the same tokens.
+        engine: ``native``, ``hull``, ``standard`` or ``torch``; they give the same tokens.
+            ``auto`` is ``native``, or ``hull`` (with a warning) where no C compiler works.
         max_tokens: tokens of trace after which to give up.
+        max_memory: bytes of memory, of the whole process, beyond which to give up.
+        keep_trace: whether the result has the trace; None for one of up to ``KEPT_TOKENS``.
 
     Raises:
         CompileError: if the program cannot be compiled exactly.
-        LimitError: if ``max_tokens`` or the model's longest run is reached.
+        LimitError: if a limit or the model's longest run is reached.
         UsageError: for arguments that make no sense.
         TransputerError: for a damaged model, and whatever else is told in one line.
     """
     job = prepare(program, call)
-    execution = start(job, args, stdin, model=model, engine=engine, max_tokens=max_tokens)
-    for _ in execution:
+    limits = Limits(max_tokens, max_memory)
+    execution = start(
+        job, args, stdin, model=model, engine=engine, limits=limits, keep_trace=keep_trace
+    )
+    for _ in execution.chunks():
         pass
     return execution.result()
 
@@ -285,7 +329,8 @@ def start(
     *,
     model: ModelSource,
     engine: str,
-    max_tokens: int | None,
+    limits: Limits = NO_LIMITS,
+    keep_trace: bool | None = None,
 ) -> Execution:
     """An execution of a prepared job, not yet begun; the arguments are those of :func:`run`."""
     return Execution(
@@ -293,6 +338,7 @@ def start(
         open_checkpoint(model, "softmax" if engine == "torch" else "hard"),
         job.program.input_tokens(args, stdin or own_input(job.program)),
         engine=engine,
-        max_tokens=max_tokens,
+        limits=limits,
         call=job.prototype,
+        keep_trace=keep_trace,
     )

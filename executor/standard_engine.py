@@ -6,11 +6,12 @@ O(t) time and memory grows by ``2 * n_layers * d_model`` numbers a token.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from executor.checkpoint import Array, Checkpoint
+from executor.decode import Ids, extend
 
 BLOCK = 64
 """Prompt tokens that are read at once."""
@@ -45,6 +46,10 @@ class StandardEngine:
         head = self._weights["head.weight"].T
         blocks = (tokens[start : start + BLOCK] for start in range(0, len(tokens), BLOCK))
         return [int(best) for block in blocks for best in np.argmax(self.forward(block) @ head, 1)]
+
+    def extend(self, token: int, stop: Collection[int], limit: int) -> Ids:
+        """Append a token and those that follow it."""
+        return extend(self.step, token, stop, limit)
 
     def forward(self, tokens: Sequence[int]) -> Array:
         """Run T tokens through all layers; the last residual stream (T, d_model)."""

@@ -6,12 +6,13 @@ a token costs O(t) with a large constant: meant for checks and teaching, not for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor
 
 from executor.checkpoint import Checkpoint
+from executor.decode import Ids, extend
 from executor.model import VanillaTransformer
 
 CHUNK = 512
@@ -48,6 +49,10 @@ class TorchEngine:
         """Append tokens, in chunks; the id of the greatest logit after each."""
         chunks = (tokens[start : start + CHUNK] for start in range(0, len(tokens), CHUNK))
         return [int(best) for chunk in chunks for best in self._forward(chunk)[0].argmax(dim=1)]
+
+    def extend(self, token: int, stop: Collection[int], limit: int) -> Ids:
+        """Append a token and those that follow it."""
+        return extend(self.step, token, stop, limit)
 
     def _forward(self, tokens: Sequence[int]) -> Tensor:
         with torch.inference_mode():

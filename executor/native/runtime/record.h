@@ -1,0 +1,52 @@
+/* Records of keys, how records of tied keys merge, and where they come from.
+
+   A record is a weight and then the values. Mode latest: the weight is the position. Mode mean:
+   the weight is the number of keys merged, the values are their sums. */
+
+#include <stdlib.h>
+
+typedef union {
+    int64_t i;
+    double d;
+} cell;
+
+/* What failed; the engine stops there. */
+enum { FINE, OUT_OF_MEMORY, NOT_FINITE, TOO_LONG };
+
+typedef struct {
+    int error;
+    int64_t bytes; /* allocated for the sequence so far */
+} status;
+
+static void fail(status *s, int error)
+{
+    if (!s->error)
+        s->error = error;
+}
+
+/* realloc that counts; on failure the block is unchanged, and s->error is set. */
+static void *resized(status *s, void *block, size_t old, size_t new)
+{
+    void *result = realloc(block, new);
+    if (!result) {
+        fail(s, OUT_OF_MEMORY);
+        return NULL;
+    }
+    s->bytes += (int64_t)new - (int64_t)old;
+    return result;
+}
+
+static void join(int mean, int width, cell *into, const cell *from)
+{
+    if (mean) {
+        into[0].i += from[0].i;
+        for (int k = 1; k <= width; k++)
+            into[k].d += from[k].d;
+    } else if (from[0].i > into[0].i)
+        memcpy(into, from, sizeof(cell) * (1 + (size_t)width));
+}
+
+static void copy_record(int width, cell *into, const cell *from)
+{
+    memcpy(into, from, sizeof(cell) * (1 + (size_t)width));
+}

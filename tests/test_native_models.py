@@ -1,0 +1,157 @@
+"""The native engine gives the tokens of a plain scan, on random models with all head classes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from example_models import VOCAB, lookup_model, lookups, random_model
+from executor.checkpoint import Checkpoint
+from executor.config import ModelConfig
+from executor.loading import build_checkpoint
+from executor.native import NativeEngine, describe
+from executor.native.classify import Name
+from executor.native.generate import generate
+from executor.standard_engine import StandardEngine
+from native_models import N_MODELS, native_model
+
+LENGTH = 150
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "native"))
+
+
+def make(checkpoint: Checkpoint) -> NativeEngine:
+    """An engine, compiled in a hurry."""
+    return NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0")
+
+
+def agrees(checkpoint: Checkpoint, seed: int) -> None:
+    vocab = checkpoint.config.vocab_size
+    tokens = np.random.default_rng(seed).integers(0, vocab, LENGTH).tolist()
+    assert make(checkpoint).predict(tokens) == StandardEngine(checkpoint).predict(tokens)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_some_models(seed: int) -> None:
+    agrees(native_model(seed), seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20, N_MODELS))
+def test_all_models(seed: int) -> None:
+    agrees(native_model(seed), seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100))
+def test_models_without_forced_heads(seed: int) -> None:
+    agrees(random_model(seed), seed)
+
+
+def test_the_models_have_heads_of_every_class_and_families() -> None:
+    found: Counter[str] = Counter()
+    families = 0
+    for seed in range(20):
+        model = native_model(seed)
+        generated = generate(model.config, model.weights)
+        found.update(reader.kind.name for reader in generated.heads)
+        families += len(generated.families)
+    assert set(found) == set(get_args(Name))
+    assert min(found.values()) >= 5, found
+    assert families >= 5
+
+
+def test_names_of_inner_blocks_are_no_others() -> None:
+    """A declaration that reads what it declares would be undefined."""
+    sources = [generate(m.config, m.weights).source for m in map(native_model, range(12))]
+    machine = build_checkpoint()
+    sources.append(generate(machine.config, machine.weights).source)
+    text = "\n".join(sources)
+    outer = set(re.findall(r"^    const \w+ (\w+) =", text, re.MULTILINE))
+    inner = set(re.findall(r"^     .*const \w+ (\w+) =", text, re.MULTILINE))
+    assert {"g", "n", "s", "score"} <= inner and "product" in outer
+    assert not outer & inner
+
+
+def test_the_models_are_not_trivial() -> None:
+    kinds = []
+    for seed in range(20):
+        model = native_model(seed)
+        tokens = np.random.default_rng(seed).integers(0, VOCAB, LENGTH).tolist()
+        kinds.append(len(set(StandardEngine(model).predict(tokens))))
+    assert sorted(kinds)[10] >= 5
+
+
+def test_the_latest_value_of_a_key_is_found() -> None:
+    tokens, expected = lookups(seed=1, length=2000)
+    found = make(lookup_model()).predict(tokens)
+    assert {at: found[at] for at in expected} == expected
+
+
+def test_a_tie_goes_to_the_lowest_id() -> None:
+    checkpoint = lookup_model()
+    head = checkpoint.weights["head.weight"]
+    head[10] = head[12]  # 10 and 12 always score alike
+    assert make(checkpoint).predict([1, 12, 1])[-1] == 10
+
+
+@pytest.mark.parametrize("order", ["ascending", "permuted"])
+def test_ties_within_a_family(order: str) -> None:
+    """y runs through halves, where two tokens of the family score alike, and beyond its ends."""
+    config = ModelConfig(40, d_model=6, n_heads=3, n_layers=1, d_ffn=1)
+    weights = {name: np.zeros(shape) for name, shape in config.shapes.items()}
+    y, one = 2, 3
+    weights["tok.weight"][:, y] = np.arange(40) / 2 - 3
+    weights["tok.weight"][:, one] = 1
+    b = np.arange(20.0) if order == "ascending" else np.random.default_rng(0).permutation(20) * 1.0
+    weights["head.weight"][:20, y], weights["head.weight"][:20, one] = 2 * b, -(b**2)
+    weights["head.weight"][20:, one] = -1000
+    checkpoint = Checkpoint(config, tuple(map(str, range(40))), weights)
+    assert len(generate(config, weights).families) == 1
+    assert "a rounding among the 20" in describe(checkpoint)
+    tokens = list(range(40))
+    assert make(checkpoint).predict(tokens) == StandardEngine(checkpoint).predict(tokens)
+
+
+def test_prefill_steps_and_extend_agree() -> None:
+    checkpoint = native_model(1)
+    tokens = np.random.default_rng(5).integers(0, VOCAB, 60).tolist()
+    engine = make(checkpoint)
+    engine.feed(tokens[:-1])
+    token, written = tokens[-1], []
+    for _ in range(50):
+        token = engine.step(token)
+        written.append(token)
+    again = make(checkpoint)
+    again.predict(tokens[:20])
+    again.feed(tokens[20:-1])
+    first = again.extend(tokens[-1], (), 20).tolist()
+    assert first + again.extend(first[-1], (), 30).tolist() == written
+    assert len(again) == len(engine) == 109
+    stop = written[10]
+    third = make(checkpoint)
+    third.feed(tokens[:-1])
+    assert third.extend(tokens[-1], {stop}, 50).tolist() == written[: written.index(stop) + 1]
+
+
+def test_the_description_names_every_head_and_neuron() -> None:
+    checkpoint = native_model(1)
+    text = describe(checkpoint)
+    assert "position: keys (2p, -p²)" in text
+    assert "a convex hull" in describe(native_model(0))
+    for layer in text.split("layer ")[1:]:
+        heads = [line for line in layer.splitlines() if line.startswith("  head ")]
+        numbers = " ".join(line.split(":")[0].removeprefix("  head ") for line in heads)
+        assert _numbers(numbers) == set(range(checkpoint.config.n_heads))
+
+
+def _numbers(text: str) -> set[int]:
+    ends = [part.split("-") for part in text.split()]
+    return {n for end in ends for n in range(int(end[0]), int(end[-1]) + 1)}

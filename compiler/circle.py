@@ -48,6 +48,15 @@ def is_point(point: Point) -> Classifier:
     return Classifier(point[0], point[1], 1 - RADIUS_SQUARED)
 
 
+def is_one_of(first: Point, second: Point) -> Classifier:
+    """1 on two neighbours, at most 0 on every other point of the circle and well inside of it.
+
+    Both stand at the same angle from the line between them, all others farther away.
+    """
+    x, y = first[0] + second[0], first[1] + second[1]
+    return Classifier(x, y, 1 - RADIUS_SQUARED - first[0] * second[0] - first[1] * second[1])
+
+
 def is_arc(members: Iterable[Point], others: Iterable[Point]) -> Classifier:
     """A function that is at least 1 on all ``members`` and at most -1 on ``others`` and the origin.
 

@@ -37,6 +37,7 @@ from compiler.patterns import first_values, is_position_key, parabola, replaced,
 from compiler.ranges import ZERO, Range, bits, bits_of_sum, error_of_sum, grain_of
 from compiler.schedule import Plan
 from compiler.score_bits import UNKNOWN, parabola_needs, position_needs, product_needs
+from compiler.token_keys import TokenKeys, exactly
 
 MOST_PIECES = 64
 """Forms that read the token's own embedding are followed value by value up to this many."""
@@ -82,7 +83,6 @@ class Analysis:
         self._ages: set[str] = set()
         self._terms_of_sums: dict[str, Range] = {}
         self._done: set[str] = set()
-        self._said: dict[object, list[tuple[Fraction, ...]]] = {}
         self._writers = graph.writers()
         self._sums = running_sums(graph, self._writers)
         self._replaced = replaced(graph, plan)
@@ -92,6 +92,7 @@ class Analysis:
             for name in graph.inputs
             if not self._writers[name] and name not in (ONE, POSITION, POSITION_SQUARED)
         }
+        self._token_keys = TokenKeys(graph, frozenset(self._pure), facts.prefix)
         self._origin = first_values(graph, plan, facts.prefix)
         self._families = families(graph)
         self._walks = [self._start(case) for case in facts.cases]
@@ -125,6 +126,7 @@ class Analysis:
         inputs[POSITION] = Range(Fraction(0), Fraction(last), 0)
         inputs[POSITION_SQUARED] = Range(Fraction(0), Fraction(last**2), 0)
         walk = _Walk(case, inputs, {**self.facts.invariants, **case.known})
+        inputs |= {name: one for name, one in case.fixed.items() if name in inputs}
         walk.state = {name: inputs.get(name, ZERO) for name in self.graph.quantities}
         return walk
 
@@ -144,16 +146,25 @@ class Analysis:
             for name, terms in added.items():
                 if name not in self._sums:
                     # What is erased in the same half-layer is one more term, and its negation.
-                    gone = [walk.state[old] for old in self._replaced[name]]
-                    terms = [walk.state[name], *terms, *gone, *(one.scaled(-1) for one in gone)]
-                    count = bits_of_sum(terms)
-                    if count is not None:  # else it is rounded, and nobody may read it
-                        self._need(count, f"sum in {name}", walk)
+                    for gone in self._erased_with(name, walk):
+                        erased = [*gone, *(one.scaled(-1) for one in gone)]
+                        count = bits_of_sum([walk.state[name], *terms, *erased])
+                        if count is not None:  # else it is rounded, and nobody may read it
+                            self._need(count, f"sum in {name}", walk)
         written = {t.target for node in nodes for t in node.terms}
         self._done |= {node.name for node in nodes}
         for walk in self._walks:
             for name in written:
                 walk.state[name] = self._settled(name, walk)
+
+    def _erased_with(self, name: str, walk: _Walk) -> Iterable[list[Range]]:
+        """What is erased where ``name`` begins: ranges, or the values that tokens give it."""
+        olds = tuple(sorted(self._replaced[name]))
+        if olds and set(olds) <= self._pure:
+            return [
+                list(map(Range.of, row)) for row in self._token_keys.values(olds, walk.case.tokens)
+            ]
+        return [[walk.state[old] for old in olds]]
 
     def _anywhere(self, nodes: Iterable[Node]) -> State:
         """Ranges over all cases of what the heads read: what they may find at another token."""
@@ -182,21 +193,10 @@ class Analysis:
                 total = total + state[name].scaled(factor)
         return total
 
-    def _values(
-        self, names: tuple[str, ...], tokens: frozenset[str] | None
-    ) -> list[tuple[Fraction, ...]]:
-        """What the embeddings of these tokens say of these inputs, without repetition."""
-        key = names, tokens
-        if key not in self._said:
-            rows = (self.graph.embedding[token] for token in tokens or self.graph.embedding)
-            values = {tuple(row.get(name, 0) for name in names) for row in rows}
-            self._said[key] = [tuple(map(Fraction, row)) for row in sorted(values)]
-        return self._said[key]
-
     def _pieces(self, walk: _Walk, *forms: Expr) -> list[list[Range]]:
         """Ranges of forms of one token, for each value of what it says itself."""
         names = tuple(sorted({n for form in forms for n in form.terms} & self._pure))
-        values = self._values(names, walk.case.tokens)
+        values = self._token_keys.values(names, walk.case.tokens)
         if not names or len(values) > MOST_PIECES:
             return [[self._form(form, walk.state, walk.case.ages) for form in forms]]
         rest = [Expr({n: c for n, c in form.terms.items() if n not in names}) for form in forms]
@@ -243,11 +243,18 @@ class Analysis:
     ) -> None:
         query = [self._dot(q, walk, f"query of {node.name}") for q in node.query]
         for form in node.key:
-            self._dot(form, walk, f"key of {node.name}")
+            rows = self._token_keys.terms(form, walk.case.tokens)
+            if rows is None:
+                self._dot(form, walk, f"key of {node.name}")
+            else:
+                for terms in rows:
+                    self._need(bits_of_sum(terms), f"key of {node.name}", walk)
         self._score(node, query, walk, anywhere)
         for term in node.terms:
             value = self._fetched(node, term, query, walk, anywhere)
             part = value.scaled(term.coefficient)
+            if self._writers[term.target] == [node.name] and term.target not in walk.inputs:
+                part = _restricted(part, walk.known.get(term.target))
             added[term.target].append(part)
             walk.lookups[term.target].append((part, self._remainder(node, term, walk)))
             if (
@@ -265,15 +272,16 @@ class Analysis:
             winner = None if known is None else Fraction(known.high)
             needs = position_needs(query[0], query[1], self.facts.tokens, winner)
         else:
-            origin = self._origin and [_exactly(form, self._origin) for form in node.key]
+            first = self._origin
+            origin = [] if first is None else [exactly(form, first) for form in node.key]
             keys = [self._form(form, anywhere, {}) for form in node.key]
             base = parabola(self.graph, self._writers, node)
             if base is not None and origin and query[1] == Range.of(1):
                 needs = parabola_needs(query[0], self._form(base, anywhere, {}), origin[0] / 2)
             else:
                 products = (query[0] * keys[0], query[1] * keys[1])
-                first = origin and tuple(q.scaled(k) for q, k in zip(query, origin, strict=True))
-                needs = product_needs(products, first or None)  # type: ignore[arg-type]
+                least = self._token_keys.least_score(node, query, origin)
+                needs = self._token_keys.needs(node, query, least) or product_needs(products, least)
         for part, count in needs:
             self._need(count, f"score of {node.name} ({part})", walk)
 
@@ -293,7 +301,7 @@ class Analysis:
             if high < len(self.facts.prefix) and set(expr.terms) <= self._pure | {ONE}:
                 tokens = set(self.facts.prefix[low : high + 1])
                 rows = [{ONE: 1, **self.graph.embedding[token]} for token in tokens]
-                return Range.of(*(_exactly(expr, row) for row in rows))
+                return Range.of(*(exactly(expr, row) for row in rows))
         return self._form(expr, anywhere, {})
 
     def _winners(self, node: Lookup, query: list[Range], walk: _Walk) -> tuple[int, int]:
@@ -385,11 +393,6 @@ def _union(ranges: Iterable[Range]) -> Range:
 def _at(form: Expr, names: tuple[str, ...], row: tuple[Fraction, ...]) -> Fraction:
     pairs = zip(names, row, strict=True)
     return sum((Fraction(form.terms.get(n, 0)) * value for n, value in pairs), Fraction(0))
-
-
-def _exactly(form: Expr, values: Mapping[str, float | Fraction]) -> Fraction:
-    terms = form.terms.items()
-    return sum((Fraction(c) * Fraction(values.get(name, 0)) for name, c in terms), Fraction(0))
 
 
 def _restricted(one: Range, known: Invariant | None) -> Range:

@@ -13,6 +13,8 @@ from compiler import isa, opcode_points, rom
 from compiler.build import Machine
 from compiler.exactness import Analysis
 from compiler.facts import Case, Facts, Invariant
+from compiler.graph import POSITION
+from compiler.machine_arithmetic import DIVISION_PAIRS
 from compiler.ranges import Range
 
 WORDS = 2.0**32
@@ -46,8 +48,10 @@ def _invariants(tokens: int, memory_bytes: int) -> dict[str, Invariant]:
         "rest": Invariant(0, WORDS - 1, "the digits so far never exceed the quotient"),
         "winner of division": Invariant(0, 255, "the digits so far leave a rest below 256 units"),
     }
-    for name in isa.DIVISIONS:
-        known[f"rest: {name} quotient"] = Invariant(-WORDS, 0, "divisor times digits <= dividend")
+    for pair in DIVISION_PAIRS:
+        known[f"rest: {', '.join(pair)} quotient"] = Invariant(
+            -WORDS, 0, "divisor times digits <= dividend"
+        )
     return known
 
 
@@ -56,6 +60,12 @@ OPERANDS = {
     "second": Invariant(0, WORDS - 1, "four bytes", 0),
 }
 """Of instructions that pop one or two values."""
+RUNNING = {
+    "after_branch": Invariant(0, 1, "quotient digits stand before a division's own tokens only", 0)
+}
+"""Of all instructions that do not divide."""
+COUNT = {f"top: {name}": Invariant(0, 32, "bits of a number", 0) for name in isa.COUNTS}
+SHIFT = {"amount": Invariant(0, 31, "five bits of a byte of the operand", 0)}
 PRODUCT = {
     "low_half": Invariant(0, 2**16 - 1, "two bytes of an operand", 0),
     "prefix_i": Invariant(0, 256 - 2.0**-24, "the first bytes of an operand, over 256^i", -24),
@@ -86,12 +96,18 @@ def _cases(machine: Machine) -> Iterator[Case]:
             continue
         # A byte is at most the fourth of its value once a program runs.
         near = {"last_other": Range(Fraction(0), Fraction(4), 0)}
+        known |= RUNNING
+        if op.name in rom.SHIFTS:
+            known |= SHIFT
+        if op.name in isa.COUNTS:
+            known |= COUNT
         if op.name == "i32.mul":
             known |= PRODUCT
         yield Case(op.name, fixed, near, written, known)
         if op.pops == 0:  # the stack is empty until all input is read
-            yield Case(f"{op.name}, reading input", fixed, {}, inputs, answered=False)
-    yield _no_opcode(machine)
+            name = f"{op.name}, reading input"
+            yield Case(name, fixed, {}, inputs, RUNNING, answered=False)
+    yield from _no_opcode(machine)
 
 
 def _bytes() -> set[str]:
@@ -115,8 +131,13 @@ def _division_cases(
         )
 
 
-def _no_opcode(machine: Machine) -> Case:
+def _no_opcode(machine: Machine) -> Iterator[Case]:
     """All tokens of a prompt up to the closing brace fetch the first token as instruction."""
     row = machine.graph.embedding[machine.rom[0]]
     fixed = {"x": Range.of(row.get("byte", 0)), "y": Range.of(row.get("nibble", 0))}
-    return Case("no opcode", fixed, answered=False)
+    table = frozenset(machine.rom)
+    place = {POSITION: Range(Fraction(0), Fraction(len(machine.rom) - 1), 0)}
+    unset = {"memory_size": Invariant(0, 0, "its directive stands behind the tables")}
+    yield Case("table", {**fixed, **place}, {}, table, unset, answered=False)
+    others = frozenset(machine.vocabulary) - (table - _bytes())
+    yield Case("no opcode", fixed, tokens=others, answered=False)

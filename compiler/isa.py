@@ -72,7 +72,7 @@ BINARY = (
     "i32.add", "i32.sub", "i32.mul", "i32.and", "i32.or", "i32.xor",
     "i32.shl", "i32.shr_u", "i32.shr_s", "i32.rotl", "i32.rotr",
 )  # fmt: skip
-DIVISIONS = ("i32.div_u", "i32.div_s", "i32.rem_u", "i32.rem_s")
+DIVISIONS = ("i32.div_u", "i32.rem_u", "i32.div_s", "i32.rem_s")
 """These write four quotient digits before their four value bytes: at most 9 tokens."""
 COMPARISONS = (
     "i32.eq", "i32.ne", "i32.lt_s", "i32.lt_u", "i32.gt_s", "i32.gt_u",
@@ -85,6 +85,7 @@ LOADS = {
 """Load opcode: (bytes read, whether the sign extends)."""
 INDEXED = ("local.get", "local.set", "local.tee", "global.get", "global.set")
 """Opcodes whose immediate is an index below ``MAX_LOCALS``."""
+COUNTS = ("i32.clz", "i32.ctz", "i32.popcnt")
 STORES = {"i32.store": 4, "i32.store8": 1, "i32.store16": 2}
 """Store opcode: bytes written."""
 TRAPS = {
@@ -117,6 +118,7 @@ def _opcodes() -> tuple[Opcode, ...]:
         *(Opcode(name, value, 2, 0) for name in STORES),
         *(Opcode(name, value, 2, 1) for name in (*BINARY, *DIVISIONS)),
         Opcode("i32.eqz", value, 1, 1),
+        *(Opcode(name, value, 1, 1) for name in COUNTS),
         *(Opcode(name, value, 2, 1) for name in COMPARISONS),
         Opcode("select", value, 3, 1),
         Opcode("drop", Shape.SINGLE, 1, 0),

@@ -1,8 +1,9 @@
 """WebAssembly to native code: which functions, in which order, started how.
 
-``lower`` takes a decoded module and an entry and returns all native functions that the entry can
-reach, the start stub first and the routines last. Everything else in the module is left out, so a
-module may hold what the machine cannot run as long as the entry does not reach it.
+``lower`` takes a decoded module and an entry (or several, to be called one after the other) and
+returns all native functions that these can reach, the start stub first and the routines last.
+Everything else in the module is left out, so a module may hold what the machine cannot run as long
+as the entry does not reach it.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from compiler import isa
 from compiler.errors import CompileError, Place, UnsupportedError, UsageError
-from compiler.lower_code import MASK, Native, NativeFunction
+from compiler.lower_analysis import analyse
+from compiler.lower_code import MASK, CodeBuilder, Native, NativeFunction
 from compiler.lower_context import Context, function_key, width
 from compiler.lower_function import lower_function
 from compiler.lower_layout import lay_out, optimise
+from compiler.lower_tables import emit_dispatch, indirect_runs
 from compiler.program import Origin
 from compiler.routines import routines_for
-from compiler.wasm_check import Step, check_function
-from compiler.wasm_types import Function, Module
+from compiler.wasm_types import PAGE_BYTES, Function, Module
 
 ENTRY_NAMES = ("transputer_main", "main", "_start")
 """Exports that may be the entry of a program, the preferred one first."""
@@ -27,7 +30,8 @@ _ENTRY_TYPES = (("", ""), ("", "i"))
 
 @dataclass(frozen=True)
 class Entry:
-    """The function a program runs, and the i32 arguments it gets."""
+    """A function that a program calls, and its arguments: 32-bit words, two of them, low half
+    first, for a value of 64 bits."""
 
     export: str
     function: Function
@@ -36,10 +40,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Lowered:
-    """Native functions in program order; ``has_result``: an i32 is on top of the stack at halt."""
+    """Native functions in program order.
+
+    ``has_result``: an i32 is on top of the stack at halt. ``grows``: the memory may grow, up to
+    ``memory_bytes``; None without a memory.
+    """
 
     functions: tuple[NativeFunction, ...]
     has_result: bool
+    memory_bytes: int | None
+    grows: bool
 
 
 def find_entry(module: Module, export: str | None = None) -> Entry:
@@ -97,80 +107,99 @@ def find_call(module: Module, export: str, arguments: Sequence[int]) -> Entry:
     return Entry(export, function, tuple(value & MASK for value in arguments))
 
 
-def lower(module: Module, entry: Entry) -> Lowered:
-    """Lower everything that ``entry`` reaches.
+def find_calls(module: Module, calls: Iterable[tuple[str, Sequence[int]]]) -> list[Entry]:
+    """Entries that call exports by name, with arguments as :class:`Entry` has them.
+
+    Raises:
+        UsageError: there is no such function, or the arguments do not fit it.
+    """
+    entries = []
+    for name, arguments in calls:
+        found = module.exports.get(name)
+        if found is None or found.kind != "func":
+            raise UsageError(f"{module.file} exports no function {name}")
+        function = module.functions[found.index]
+        if len(arguments) != width(function.type.params):
+            raise UsageError(f"{name} has type {function.type}, {len(arguments)} words given")
+        entries.append(Entry(name, function, tuple(arguments)))
+    return entries
+
+
+def lower(module: Module, *entries: Entry) -> Lowered:
+    """Lower everything that ``entries`` reach; the program calls them in this order.
 
     Raises:
         CompileError: a function that is reached is invalid.
         UnsupportedError: it does what the machine cannot do; the message names the function and
             the instruction.
     """
-    roots = [entry.function.index]
+    roots = [entry.function.index for entry in entries]
     if module.start is not None:
         roots.insert(0, module.start)
-    context = _analyse(module, roots)
+    context = analyse(module, roots)
     functions: list[NativeFunction] = []
     for index in sorted(context.bodies):
         function = module.functions[index]
         blocks = optimise(lower_function(context, function))
         functions.append(lay_out(function_key(index), function.name, blocks))
-    has_result = bool(entry.function.type.results) or _calls_exit(context)
-    stub = _stub(context, entry, has_result)
-    return Lowered((stub, *functions, *routines_for(functions)), has_result)
-
-
-def _analyse(module: Module, roots: Iterable[int]) -> Context:
-    """Type every function that is reached, and note which globals are written."""
-    bodies: dict[int, list[Step]] = {}
-    written: set[int] = set()
-    queue = list(roots)
-    while queue:
-        function = module.functions[queue.pop()]
-        if function.index in bodies:
-            continue
-        if function.imported is not None:
-            if function.index in roots:
-                raise UnsupportedError(
-                    "an imported function cannot be the entry", module.place(function)
-                )
-            continue
-        bodies[function.index] = check_function(module, function)
-        for step in bodies[function.index]:
-            if step.live and step.instruction.op == "call":
-                queue.append(step.instruction.args[0])
-            elif step.live and step.instruction.op == "global.set":
-                written.add(step.instruction.args[0])
-    return Context(module, bodies, frozenset(written))
-
-
-def _calls_exit(context: Context) -> bool:
-    return any(
-        step.instruction.op == "call"
-        and step.live
-        and context.provided(context.module.functions[step.instruction.args[0]]) == "exit"
-        for body in context.bodies.values()
-        for step in body
+    functions += [_dispatcher(context, key) for key in sorted(context.dispatchers)]
+    has_result = bool(entries and entries[-1].function.type.results) or context.exits
+    stub = _stub(context, entries, has_result)
+    return Lowered(
+        functions=(stub, *functions, *routines_for(functions)),
+        has_result=has_result,
+        memory_bytes=_memory_bytes(context),
+        grows=0 in context.grows,
     )
 
 
-def _stub(context: Context, entry: Entry, has_result: bool) -> NativeFunction:
-    """Set the globals, run the start function, call the entry with its arguments, and halt."""
+def _memory_bytes(context: Context) -> int | None:
+    """Size of the module's memory, ``None`` if it has none of its own."""
+    memories = context.module.memories
+    if not memories or memories[0].imported is not None:
+        return None
+    if memories[0].pages > isa.MAX_MEMORY_PAGES:
+        raise UnsupportedError(
+            f"a memory of {memories[0].pages} pages is not supported",
+            Place(context.module.file),
+            f"declare at most {isa.MAX_MEMORY_PAGES} pages of {PAGE_BYTES} bytes",
+        )
+    return context.most_bytes()
+
+
+def _dispatcher(context: Context, key: str) -> NativeFunction:
+    """The function that makes all indirect calls of one type through one table.
+
+    The index is on top of the stack and the arguments below it, where the callee takes them.
+    """
+    code = CodeBuilder(0, Origin(key, "(call_indirect)", -1))
+    runs = indirect_runs(context, *context.dispatchers[key])
+    emit_dispatch(context, code, runs, lambda: code.emit("return"))
+    return lay_out(key, key, optimise(code.blocks))
+
+
+def _stub(context: Context, entries: Sequence[Entry], has_result: bool) -> NativeFunction:
+    """Set the globals, run the start function, make the calls, and halt."""
     name = "(start)"
     origin = Origin(name, "(start)", -1)
     code: list[Native] = []
+
+    def assign(slot: int, value: int) -> None:
+        code.append(Native("i32.const", value, origin))
+        code.append(Native("global.set", slot, origin))
+
+    for memory in context.grows:
+        assign(context.size_global(memory), context.initial_bytes(memory))
     for index, slot in context.slots.items():
         value = context.initial_value(index) or 0
         for half in range(width(context.module.globals[index].type)):
-            constant = value >> (32 * half) & MASK
-            code += [
-                Native("i32.const", constant, origin),
-                Native("global.set", slot + half, origin),
-            ]
+            assign(slot + half, value >> (32 * half) & MASK)
     if context.module.start is not None:
         code.append(Native("call", 0, origin, callee=function_key(context.module.start)))
-    code += [Native("i32.const", value, origin) for value in entry.arguments]
-    code.append(Native("call", 0, origin, callee=function_key(entry.function.index)))
-    if has_result and not entry.function.type.results:
+    for entry in entries:
+        code += [Native("i32.const", value, origin) for value in entry.arguments]
+        code.append(Native("call", 0, origin, callee=function_key(entry.function.index)))
+    if has_result and not (entries and entries[-1].function.type.results):
         code.append(Native("i32.const", 0, origin))  # the exit code of a normal end
     code.append(Native("halt", 0, origin))
     return NativeFunction("(start)", name, tuple(code))

@@ -1,8 +1,9 @@
 """Lowers one WebAssembly function to basic blocks of native instructions.
 
-Input: the typed body (``wasm_check.py``). A wasm local becomes one native local, an i64 local two;
-operands stay on the operand stack in the same order. Of i64 only what moves values is compiled
-here (constants, loads, stores, locals, conversions): C compilers copy structs that way.
+Input: the typed body (``wasm_check.py``). A wasm local becomes one native local, one of 64 bits
+two; operands stay on the operand stack in the same order. Of i64, f32 and f64 only what moves
+values is compiled (constants, loads, stores, locals, bit patterns): C compilers copy structs that
+way. Memory instructions are in ``lower_memory.py``, indirect calls in ``lower_tables.py``.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ from itertools import accumulate
 from compiler import isa
 from compiler.errors import UnsupportedError
 from compiler.lower_code import Block, CodeBuilder
-from compiler.lower_context import Context, function_key, width
+from compiler.lower_context import Context, width
+from compiler.lower_memory import MemoryLowering, emit_sign
+from compiler.lower_segments import SegmentLowering
+from compiler.lower_tables import emit_call, emit_indirect, search
 from compiler.program import Origin
 from compiler.routines import ROUTINES
 from compiler.wasm_check import Edge, Step
-from compiler.wasm_opcodes import SIGNATURES, TYPE_NAMES, access_bytes
-from compiler.wasm_types import PAGE_BYTES, Function
+from compiler.wasm_opcodes import SIGNATURES, TYPE_NAMES
+from compiler.wasm_types import Function
 
 _EXTEND_SHIFT = {"i32.extend8_s": 24, "i32.extend16_s": 16}
-_HIGH_HALF = 4
-"""Offset of the high half of an i64 in memory."""
-_BEYOND = 0xFFFFFFFF
-"""An offset at which no access fits any memory."""
+_MOVED = "ilfd"
+"""Types whose values can be moved."""
+_SAME_BITS = (
+    "i32.reinterpret_f32", "f32.reinterpret_i32", "i64.reinterpret_f64", "f64.reinterpret_i64",
+)  # fmt: skip
 
 _REMEDIES = {
     "l": "use 32-bit integers here (int, unsigned); 64-bit arithmetic is not available yet",
@@ -55,6 +60,7 @@ class _Lowering:
         self.targets: dict[int, int] = {-1: self.code.label()}
         self.else_labels: dict[int, int] = {}
         self.detours: list[tuple[int, Edge, Origin]] = []
+        memory = MemoryLowering(context, function, self.code)
         self.rules: dict[str, Callable[[Step], None]] = {
             "block": self._block, "loop": self._loop, "if": self._if, "else": self._else,
             "end": self._end, "br": self._br, "return": self._br, "br_if": self._br_if,
@@ -63,18 +69,18 @@ class _Lowering:
             "drop": self._drop, "select": self._select, "local.get": self._local_get,
             "local.set": self._local_set, "local.tee": self._local_tee,
             "global.get": self._global_get, "global.set": self._global_set,
-            "memory.size": self._memory_size, "memory.grow": self._memory_grow,
             "i32.wrap_i64": lambda step: self.code.emit("drop"),
             "i64.extend_i32_u": lambda step: self.code.emit("i32.const"),
-            "i64.extend_i32_s": self._extend, "i64.const": self._long_const,
-            "i64.load": self._long_load, "i64.load32_u": self._long_load_u,
-            "i64.store": self._long_store, "i64.store32": self._long_store_low,
+            "i64.extend_i32_s": lambda step: emit_sign(self.code), "i64.const": self._long_const,
+            "f32.const": lambda step: self.code.emit("i32.const", step.instruction.args[0]),
+            "f64.const": self._long_const, **dict.fromkeys(_SAME_BITS, lambda step: None),
+            **memory.rules, **SegmentLowering(context, function, self.code, memory).rules,
         }  # fmt: skip
 
     def run(self) -> list[Block]:
         """Lower the whole function."""
         for type_ in self.function.type.params + self.function.type.results:
-            if type_ not in "il":
+            if type_ not in _MOVED:
                 self._refuse_type(type_, f"a parameter or result of type {TYPE_NAMES[type_]}")
         for slot in reversed(range(width(self.function.type.params))):
             self.code.emit("local.set", slot)
@@ -98,8 +104,6 @@ class _Lowering:
 
     def _instruction(self, step: Step) -> None:
         op = step.instruction.op
-        if access_bytes(op):
-            self._check_memory(step)
         rule = self.rules.get(op)
         if rule is not None:
             rule(step)
@@ -108,17 +112,15 @@ class _Lowering:
         for type_ in (signature.pops or "") + (signature.pushes or ""):
             if type_ != "i":
                 raise self._refuse(step, f"{TYPE_NAMES[type_]} is not supported", type_)
-        if op in _EXTEND_SHIFT:
+        if op == "i32.const":
+            self.code.emit(op, step.instruction.args[0])
+        elif op in isa.OPCODES:
+            self.code.emit(op)
+        elif op in _EXTEND_SHIFT:
             shift = _EXTEND_SHIFT[op]
             self.code.emit_all(
                 [("i32.const", shift), ("i32.shl", 0), ("i32.const", shift), ("i32.shr_s", 0)]
             )
-        elif op == "i32.const":
-            self.code.emit(op, step.instruction.args[0])
-        elif access_bytes(op):
-            self.code.emit(op, step.instruction.args[1])
-        elif op in isa.OPCODES:
-            self.code.emit(op)
         elif op in ROUTINES:
             self.code.emit("call", callee=op)
         else:
@@ -137,17 +139,8 @@ class _Lowering:
         )
 
     def _check_operand(self, step: Step) -> None:
-        if step.operand not in "il":
+        if step.operand not in _MOVED:
             raise self._refuse(step, f"{TYPE_NAMES[step.operand]} is not supported", step.operand)
-
-    def _check_memory(self, step: Step) -> None:
-        memories = self.context.module.memories
-        if len(memories) > 1 or memories[0].imported is not None:
-            what = "an imported memory" if len(memories) == 1 else "more than one memory"
-            remedy = "define one memory in the module itself"
-            raise self.context.refuse(
-                self.function, step.instruction, f"{what} is not supported", remedy
-            )
 
     # --- control flow ------------------------------------------------------------------------
 
@@ -224,44 +217,15 @@ class _Lowering:
             return
         index = self.code.scratch()
         self.code.emit("local.set", index)
-        self._search(index, starts)
-
-    def _search(self, index: int, starts: list[tuple[int, int]]) -> None:
-        if len(starts) == 1:
-            self.code.jump(starts[0][1])
-            return
-        middle = len(starts) // 2
-        below, above = self.code.label(), self.code.label()
-        self.code.emit("local.get", index)
-        if starts[middle][0] == 1:
-            self.code.branch(above, below)
-        else:
-            self.code.emit_all([("i32.const", starts[middle][0]), ("i32.lt_u", 0)])
-            self.code.branch(below, above)
-        for label, part in ((below, starts[:middle]), (above, starts[middle:])):
-            self.code.place(label)
-            self._search(index, part)
+        search(self.code, index, starts, self.code.jump)
 
     # --- calls -------------------------------------------------------------------------------
 
     def _call(self, step: Step) -> None:
-        callee = self.context.module.functions[step.instruction.args[0]]
-        provided = self.context.provided(callee)
-        if provided == "exit":
-            self.code.emit("halt")
-        elif provided:
-            self.code.emit(provided)
-        elif callee.imported is not None:
-            names, type_ = callee.imported, callee.type
-            reason = f"nothing provides the import {names.module}.{names.name} {type_}"
-            remedy = "define that function in the program, or remove the call"
-            raise self.context.refuse(self.function, step.instruction, reason, remedy)
-        else:
-            self.code.emit("call", callee=function_key(callee.index))
+        emit_call(self.context, self.code, self.context.module.functions[step.instruction.args[0]])
 
     def _call_indirect(self, step: Step) -> None:
-        reason, remedy = "indirect calls are not supported yet", "call functions by name"
-        raise self.context.refuse(self.function, step.instruction, reason, remedy)
+        emit_indirect(self.context, self.code, step)
 
     # --- variables ---------------------------------------------------------------------------
 
@@ -280,7 +244,7 @@ class _Lowering:
 
     def _local_tee(self, step: Step) -> None:
         self._check_operand(step)
-        if step.operand == "i":
+        if width(step.operand) == 1:
             self.code.emit("local.tee", self.slots[step.instruction.args[0]])
         else:
             self._local_set(step)
@@ -315,7 +279,7 @@ class _Lowering:
 
     def _select(self, step: Step) -> None:
         self._check_operand(step)
-        if step.operand == "i":
+        if width(step.operand) == 1:
             self.code.emit("select")
             return
         condition, b_high, b_low, a_high = (self.code.scratch() for _ in range(4))
@@ -326,65 +290,8 @@ class _Lowering:
             self.code.emit("local.get", local)
         self.code.emit("select")
 
-    def _memory_size(self, step: Step) -> None:
-        self._check_memory(step)
-        self.code.emit("i32.const", self.context.module.memories[0].pages)
-
-    def _memory_grow(self, step: Step) -> None:
-        reason = "memory.grow is not supported: the memory of a program has a fixed size"
-        remedy = f"declare enough memory (in pages of {PAGE_BYTES} bytes) and do not grow it"
-        raise self.context.refuse(self.function, step.instruction, reason, remedy)
-
-    # --- i64: moves and conversions ----------------------------------------------------------
-
-    def _extend(self, step: Step) -> None:
-        value = self.code.scratch()
-        self.code.emit_all(
-            [("local.tee", value), ("local.get", value), ("i32.const", 31), ("i32.shr_s", 0)]
-        )
+    # --- values of 64 bits --------------------------------------------------------------------
 
     def _long_const(self, step: Step) -> None:
         value = step.instruction.args[0]
         self.code.emit_all([("i32.const", value), ("i32.const", value >> 32)])
-
-    def _long_load(self, step: Step) -> None:
-        offset = step.instruction.args[1]
-        address = self.code.scratch()
-        self.code.emit_all([("local.tee", address), ("i32.load", offset)])
-        self.code.emit("local.get", address)
-        self._high_access("i32.load", offset)
-
-    def _long_load_u(self, step: Step) -> None:
-        self.code.emit_all([("i32.load", step.instruction.args[1]), ("i32.const", 0)])
-
-    def _long_store(self, step: Step) -> None:
-        """Store the high half first: if it lies in the memory so does the low one, so a store
-        that traps has written nothing."""
-        offset = step.instruction.args[1]
-        address, low, high = (self.code.scratch() for _ in range(3))
-        constants = self.code.body[-2:]
-        known = len(constants) == 2 and all(code.op == "i32.const" for code in constants)
-        if known:
-            del self.code.body[-2:]
-        else:
-            self.code.emit_all([("local.set", high), ("local.set", low)])
-        halves = (
-            [("i32.const", code.imm) for code in constants]
-            if known
-            else [("local.get", low), ("local.get", high)]
-        )
-        self.code.emit("local.tee", address)
-        self.code.emit(*halves[1])
-        self._high_access("i32.store", offset)
-        self.code.emit("local.get", address)
-        self.code.emit(*halves[0])
-        self.code.emit("i32.store", offset)
-
-    def _long_store_low(self, step: Step) -> None:
-        self.code.emit_all([("drop", 0), ("i32.store", step.instruction.args[1])])
-
-    def _high_access(self, op: str, offset: int) -> None:
-        if offset + _HIGH_HALF >= 1 << 32:
-            self.code.emit(op, _BEYOND)
-        else:
-            self.code.emit(op, offset + _HIGH_HALF)

@@ -35,6 +35,7 @@ class Computer(Arithmetic):
         """Run all parts and return the graph."""
         add_tokens(self.graph)
         self.read_previous_bytes()
+        self.count_bits()
         self.sum_state()
         self.sum_byte_prefix()
         self.fetch_instruction()
@@ -119,7 +120,7 @@ class Computer(Arithmetic):
         self.when("local.get", slot + self.call_depth, read)
         self.when("global.get", slot, read)
         self.when("return", self.call_depth, read)
-        squared = g.linear("local_write_squared")
+        squared = g.linear("local_write_squared", integral=False)
         g.square("local_write_squared", write, squared)
         place = g.linear("local_position")
         g.lookup("local", query=(read, 1), key=(2 * write, -squared), values=[(g.position, place)])

@@ -16,6 +16,8 @@ LOOSE_FLOORS = ((2.0**22, 2.0**-8), (2.0**16, 2.0**-6))
 many. A product's accumulator, below 2^25, has bits down to 2^-25: with these sizes no score of a
 position that may win needs more than 53 bits."""
 
+DIVISION_PAIRS = UNSIGNED_DIVISIONS, SIGNED_DIVISIONS = isa.DIVISIONS[:2], isa.DIVISIONS[2:]
+"""Neighbours on the circle of opcodes, so that one neuron recognises two of them."""
 LARGE_DIVISOR = 2.0**33
 """More than twice every dividend: the digit is 0, and greater divisors need not be told apart."""
 
@@ -31,8 +33,10 @@ class Arithmetic(State):
             table = "i32.shr_u" if name == "i32.shr_s" else name
             index = rom.shift_base(table) + rom.AMOUNTS * self.dist + self.amount
             self.when(name, index, row)
-        for name in isa.DIVISIONS:
-            self.when(name, rom.DIVISION_BASE + self.dist, row)
+        for pair in DIVISION_PAIRS:
+            self.when(pair, rom.DIVISION_BASE + self.dist, row)
+        for name, count in self.counts.items():
+            self.when(name, rom.COUNT_BASE + count, row, unless=self.dist)
         negative = self.value["second"] - (2.0**31 - 1) + 2.0**33 * (self.is_op("i32.shr_s") - 1)
         table_distance = rom.shift_base("i32.shr_s") - rom.shift_base("i32.shr_u")
         g.step("shift_row: negative", negative, table_distance, row)
@@ -54,7 +58,7 @@ class Arithmetic(State):
         g.fetch_position("prefix_i", first + self.dist, [(value, prefix)], early)
         less_2 = first - 1 + self.beyond[0]
         g.fetch_position("prefix_i_less_2", less_2, [(value, prefix_2)], early)
-        low_half = g.linear("low_half")
+        low_half = g.linear("low_half", integral=False)
         g.fetch_position("low_half", self.place["top"] - 3, [(256 * value, low_half)])
         closed = 2.0**17 * (self.is_op("i32.mul") - 1)
         high_half = (self.value["top"] - low_half) / 2**16
@@ -99,20 +103,22 @@ class Arithmetic(State):
         self.result = g.linear("result")
         rest, divisor = g.linear("rest"), g.linear("scaled_divisor", integral=False)
         self.dividing = g.linear("dividing")
-        for name in isa.DIVISIONS:
+        products = []
+        for pair in DIVISION_PAIRS:
             a: Expr = self.value["second"]
             b: Expr = self.value["top"]
-            if name.endswith("_s"):
+            if pair == SIGNED_DIVISIONS:
                 a, b = a - 2 * self.above_half["second"], b - 2 * self.above_half["top"]
-            closed = 2.0**33 * (self.is_op(name) - 1)
-            self.when(name, a, rest)
-            g.gate(f"rest: {name} quotient", self.quotient + closed, -b, rest)
-            g.gate(f"scaled_divisor: {name}", self.digit_weight + closed, b, divisor)
-            self.when(name, 1, self.dividing)
+            closed = 2.0**33 * (self.is_op(*pair) - 1)
+            label = ", ".join(pair)
+            self.when(pair, a, rest)
+            g.gate(f"rest: {label} quotient", self.quotient + closed, -b, rest)
+            g.gate(f"scaled_divisor: {label}", self.digit_weight + closed, b, divisor)
+            self.when(pair, 1, self.dividing)
+            products.append(f"scaled_divisor: {label}")
         by_zero = self.dividing - self.top_not_zero
         g.gate("scaled_divisor: by zero", by_zero, LARGE_DIVISOR, divisor)
-        products = tuple(f"scaled_divisor: {name}" for name in isa.DIVISIONS)
-        early = {"scaled_divisor": products}
+        early = {"scaled_divisor": tuple(products)}
         g.gate("scaled_divisor: large", divisor - LARGE_DIVISOR, -1, divisor, early)
         positive = divisor + 1 - self.dividing
         g.lookup(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler import circle, isa, opcode_points
+from compiler import isa, opcode_points
 from compiler.graph import Expr, Fetched, Graph, Quantity
 
 MOST_DEPTH = 2.0**27
@@ -22,14 +22,15 @@ class Inputs:
     byte: value of a byte token; x of an opcode; high offset of a shift row.
     nibble: its high nibble; y of an opcode; low offset of a shift row.
     low5: value modulo 32; of a token that is no byte, the weight of the next quotient digit.
-    carry: the carry mark; factor of a shift row.
+    carry: the carry mark; factor of a shift row; height of a zeros row.
     kind: 0 byte, 1 any other, -1 data, -2 input.
     delta, call_delta: change of stack and call depth. step: change of the cursor.
     jump: sign with which the four bytes before change the cursor.
     stores: 1 if the four bytes before are pushed; -(1 + added) of a table row.
-    branch: 1 for branch_taken; 1 to 4 for the quotient digits; -1 for the memory-size directive
-        (-1/2 for the first token of all: no memory, where there is no directive).
+    branch: 1 for branch_taken; 1 to 4 for the quotient digits; slope of a zeros row; -2 for the
+        memory-size directive (-1 for the first token of all: no memory, where there is none).
     digit: a quotient digit times its weight.
+    ones: how many bits of a byte are 1. mirror: the byte with its bits in reverse.
     """
 
     byte: Quantity
@@ -44,6 +45,8 @@ class Inputs:
     stores: Quantity
     branch: Quantity
     digit: Quantity
+    ones: Quantity
+    mirror: Quantity
 
 
 class State:
@@ -57,16 +60,25 @@ class State:
         self.graph = Graph()
         self.inputs = Inputs(*(self.graph.input(name) for name in Inputs.__annotations__))
 
-    def is_op(self, name: str) -> Expr:
-        """1 if the current instruction is ``name``, else an integer of at most 0."""
-        test = circle.is_point(opcode_points.POINTS[name])
+    def is_op(self, *names: str) -> Expr:
+        """1 if the current instruction is one of one or two names, else an integer of at most 0.
+
+        Two names must be neighbours on the circle of opcodes.
+        """
+        test = opcode_points.test_for(names)
         return test.x_factor * self.x + test.y_factor * self.y + test.constant
 
     def when(
-        self, name: str, value: Expr | float, into: Quantity, unless: Expr | float = 0
+        self,
+        names: str | tuple[str, ...],
+        value: Expr | float,
+        into: Quantity,
+        unless: Expr | float = 0,
     ) -> None:
-        """Add ``value`` if the instruction is ``name`` and ``unless``, an integer >= 0, is 0."""
-        self.graph.gate(f"{into.name}: {name}", self.is_op(name) - unless, value, into)
+        """Add ``value`` if the instruction is one of ``names`` and ``unless``, >= 0, is 0."""
+        names = (names,) if isinstance(names, str) else names
+        label = f"{into.name}: {', '.join(names)}"
+        self.graph.gate(label, self.is_op(*names) - unless, value, into)
 
     def read_previous_bytes(self) -> None:
         """The four bytes before as one number; the distance to the last token that is no byte."""
@@ -102,6 +114,25 @@ class State:
         self.beyond = [g.linear(f"dist_beyond_{k}") for k in (1, 2, 3)]
         for k, quantity in enumerate(self.beyond, start=1):
             g.gate(quantity.name, self.dist - k, 1, quantity)
+
+    def count_bits(self) -> None:
+        """Ones, leading and trailing zeros of the four bytes before.
+
+        The rows of the zeros table are lines whose upper envelope has its corners at powers of
+        two. Other tokens have slope 0 and a height of at most 1, or are far below: only rows
+        have a slope and hold no weight of a digit.
+        """
+        g, i = self.graph, self.inputs
+        mirrored = g.linear("word_mirrored")
+        self.word_counts = {name: g.linear(f"word: {name}") for name in isa.COUNTS}
+        for back in (1, 2, 3, 4):
+            ones = (i.ones, self.word_counts["i32.popcnt"])
+            mirror = (i.mirror, {mirrored: 256.0 ** (back - 1)})
+            g.fetch_position(f"bits_before_{back}", g.position - back, [ones, mirror])
+        height = i.carry - 2.0**34 * i.low5
+        for name, number in (("i32.clz", self.word), ("i32.ctz", mirrored)):
+            zeros = [(i.byte, self.word_counts[name])]
+            g.lookup(f"zeros: {name}", query=(number, 1), key=(2 * i.branch, height), values=zeros)
 
     def sum_state(self) -> None:
         """Stack depth, call depth, and the cursor, whose jumps are signed 32-bit offsets."""
@@ -165,6 +196,10 @@ class State:
         g.lookup("amount", query=(level, 1), key=key, values=amount)
         magnitude = [(above_half, self.above_half["second"])]
         g.lookup("second_magnitude", query=(level - 1, 1), key=key, values=magnitude)
+        self.counts = {name: g.linear(f"top: {name}") for name in isa.COUNTS}
+        for pair in (isa.COUNTS[:2], isa.COUNTS[2:]):
+            counts: Fetched = [(self.word_counts[name], self.counts[name]) for name in pair]
+            g.lookup(f"counts: {', '.join(pair)}", query=(level, 1), key=key, values=counts)
         self.sign = {name: g.linear(f"{name}_sign") for name in self.value}
         for name, value in self.value.items():
             g.step(f"{name}_sign", value - (2.0**31 - 1), 1, self.sign[name])

@@ -45,7 +45,9 @@ def rom_tokens() -> list[str]:
     """The head of every prompt: ``compiler.rom``'s tables as tokens."""
     table = [isa.byte_token(a & b) for a in range(16) for b in range(16)]
     rows = [row.spelling for row in rom.table_rows()]
-    return [ROM_START, *table[1:], *rows]
+    zeros = [row.spelling for row in rom.zeros_rows()]
+    neutral = [row.spelling for row in rom.neutral_rows()]
+    return [ROM_START, *table[1:], *rows, *zeros, *neutral]
 
 
 def add_tokens(graph: Graph) -> None:
@@ -73,7 +75,9 @@ def add_tokens(graph: Graph) -> None:
 
 
 def _byte(value: int) -> dict[str, float]:
-    return {"byte": value, "nibble": value >> 4, "low5": value & 31}
+    mirror = int(f"{value:08b}"[::-1], 2)
+    parts = {"byte": value, "nibble": value >> 4, "low5": value & 31}
+    return {**parts, "ones": value.bit_count(), "mirror": mirror}
 
 
 def _add_prompt_tokens(graph: Graph) -> None:
@@ -82,13 +86,13 @@ def _add_prompt_tokens(graph: Graph) -> None:
     graph.token(isa.OPEN, kind=1, **FIRST)
     graph.token(isa.CLOSE, kind=1, **FIRST, step=rom.ROM_TOKENS + 1 + PROMPT_CURSOR)
     graph.token(isa.SEGMENT, kind=1, **FIRST, jump=1)
-    graph.token(isa.MEMORY, kind=1, **FIRST, branch=-1)
+    graph.token(isa.MEMORY, kind=1, **FIRST, branch=-2)
     for byte in range(256):
         graph.token(isa.data_token(byte), kind=-1, byte=byte, step=1)
     for byte in range(256):
         graph.token(isa.in_token(byte), kind=-2, byte=byte)
     graph.token(isa.END_OF_INPUT, kind=1, **FIRST)
-    graph.token(ROM_START, kind=1, **FIRST, step=-PROMPT_CURSOR, stores=-1, branch=-0.5)
+    graph.token(ROM_START, kind=1, **FIRST, step=-PROMPT_CURSOR, stores=-1, branch=-1)
     for row in dict.fromkeys(rom.table_rows()):
         graph.token(
             row.spelling,
@@ -98,6 +102,9 @@ def _add_prompt_tokens(graph: Graph) -> None:
             carry=row.factor,
             stores=-(1 + row.added),
         )
+    for line in rom.zeros_rows():
+        values = {"byte": line.zeros, "branch": line.bits, "carry": line.height}
+        graph.token(line.spelling, kind=1, **values)
 
 
 def add_scores(

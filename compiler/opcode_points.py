@@ -41,6 +41,20 @@ def _arrange() -> dict[str, circle.Point]:
 POINTS: dict[str, circle.Point] = _arrange()
 
 
+def test_for(names: tuple[str, ...]) -> circle.Classifier:
+    """1 on one opcode, or on two that are neighbours; at most 0 on all others.
+
+    Raises ValueError for more of them, or where another opcode stands between them.
+    """
+    if len(names) == 1:
+        return circle.is_point(POINTS[names[0]])
+    first, second = (POINTS[name] for name in names)
+    test = circle.is_one_of(first, second)
+    if any(test(point) > 0 for name, point in POINTS.items() if name not in names):
+        raise ValueError(f"{' and '.join(names)} are not neighbours")
+    return test
+
+
 def class_classifier(kind: tuple[int, bool]) -> circle.Classifier:
     """At least 1 on the value opcodes that end in commit ``kind``, at most -1 elsewhere."""
     members = {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from compiler import isa, wasm
 from compiler.assemble import Code, assemble
-from compiler.errors import CompileError, Place, UnsupportedError
-from compiler.lower import Entry, Lowered, find_call, find_entry, lower
+from compiler.errors import CompileError, Place
+from compiler.lower import Entry, Lowered, find_call, find_calls, find_entry, lower
 from compiler.lower_code import Native
+from compiler.lower_context import constant_address
 from compiler.program import Program
-from compiler.wasm_types import PAGE_BYTES, Constant, Module
+from compiler.wasm_types import PAGE_BYTES, Module
 
 WANTS_ARGUMENTS = "transputer_wants_args"
 """An export of this name tells that the program reads its arguments from its input."""
@@ -40,20 +42,41 @@ def compile_wasm(
     """
     module = wasm.decode(content, name)
     chosen = _chosen_entry(module, call, entry)
-    lowered = lower(module, chosen)
-    _check_elements(module)
-    memory_bytes = _memory_bytes(module)
-    segments = _segments(module) if memory_bytes is not None else []
-    code = assemble(lowered.functions, memory_bytes, segments, name)
-    return Program(
-        name=name,
-        tokens=code.tokens,
+    program = _assembled(module, lower(module, chosen))
+    return replace(
+        program,
         wasm=content,
-        origins=code.origins,
         wants_args=call is None and WANTS_ARGUMENTS in module.exports,
-        memory_bytes=memory_bytes or 0,
-        has_result=lowered.has_result,
         entry=chosen.export,
+    )
+
+
+def compile_calls(module: Module, calls: Sequence[tuple[str, Sequence[int]]]) -> Program:
+    """A program that calls exports one after the other on one instance of ``module``.
+
+    All results stay on the stack, in order, as 32-bit words, two of them, low half first, for a
+    value of 64 bits. Memory and globals keep their values from call to call.
+
+    Args:
+        calls: name of each export, and its arguments as such words.
+
+    Raises:
+        CompileError, UnsupportedError, UsageError: as :func:`compile_wasm`.
+    """
+    return _assembled(module, lower(module, *find_calls(module, calls)))
+
+
+def _assembled(module: Module, lowered: Lowered) -> Program:
+    _check_elements(module)
+    segments = _segments(module) if lowered.memory_bytes is not None else []
+    code = assemble(lowered.functions, lowered.memory_bytes, segments, module.file)
+    return Program(
+        name=module.file,
+        tokens=code.tokens,
+        origins=code.origins,
+        memory_bytes=lowered.memory_bytes or 0,
+        grows=lowered.grows,
+        has_result=lowered.has_result,
         report=_report(lowered, code),
     )
 
@@ -65,27 +88,24 @@ def _chosen_entry(module: Module, call: Sequence[str | int] | None, entry: str |
     return find_call(module, str(export), [int(argument) for argument in arguments])
 
 
-def _memory_bytes(module: Module) -> int | None:
-    """Size of the module's memory, ``None`` if it has none of its own."""
-    own = [memory for memory in module.memories if memory.imported is None]
-    if not own:
-        return None
-    if own[0].pages > isa.MAX_MEMORY_PAGES:
-        raise UnsupportedError(
-            f"a memory of {own[0].pages} pages is not supported",
-            Place(module.file),
-            f"declare at most {isa.MAX_MEMORY_PAGES} pages of {PAGE_BYTES} bytes",
-        )
-    return own[0].pages * PAGE_BYTES
-
-
 def _segments(module: Module) -> list[tuple[int, bytes]]:
-    """Active data segments as (address, bytes)."""
-    return [
-        (_address(module, data.offset), data.content)
-        for data in module.data
-        if data.offset is not None and data.memory == 0
-    ]
+    """Active data segments of memory 0 as (address, bytes); all must fit their memory as it is at
+    first."""
+    segments: list[tuple[int, bytes]] = []
+    for number, data in enumerate(module.data):
+        if data.offset is None or module.memories[data.memory].imported is not None:
+            continue
+        size = module.memories[data.memory].pages * PAGE_BYTES
+        address = constant_address(module, data.offset)
+        if address + len(data.content) > size:
+            raise CompileError(
+                f"data segment {number} (address {address}, {len(data.content)} bytes) "
+                f"does not fit the memory of {size} bytes",
+                Place(module.file),
+            )
+        if data.memory == 0:
+            segments.append((address, data.content))
+    return segments
 
 
 def _check_elements(module: Module) -> None:
@@ -93,26 +113,13 @@ def _check_elements(module: Module) -> None:
     for number, element in enumerate(module.elements):
         if element.offset is None or module.tables[element.table].imported is not None:
             continue
-        address, size = _address(module, element.offset), module.tables[element.table].size
+        address, size = constant_address(module, element.offset), module.tables[element.table].size
         if address + len(element.entries) > size:
             raise CompileError(
                 f"element segment {number} (index {address}, {len(element.entries)} entries) "
                 f"does not fit the table of {size}",
                 Place(module.file),
             )
-
-
-def _address(module: Module, offset: Constant) -> int:
-    value: Constant | None = offset
-    while value is not None and value.op == "global.get":
-        value = module.globals[value.value].init
-    if value is None or value.op != "i32.const":
-        raise UnsupportedError(
-            "the address of a segment is not a constant",
-            Place(module.file),
-            "link the program at a fixed address, without imported globals",
-        )
-    return value.value & 0xFFFFFFFF
 
 
 def _report(lowered: Lowered, code: Code) -> dict[str, object]:

@@ -22,6 +22,18 @@ class Origin:
     index: int
 
 
+TRAP_REASONS = (
+    "unreachable",
+    "undefined element",
+    "uninitialized element",
+    "indirect call type mismatch",
+    "out of bounds table access",
+)
+"""Why an ``unreachable`` instruction traps, by its immediate, in the suite's words: 0 is the
+instruction of the source, the others are checks that the compiler adds."""
+UNREACHABLE, UNDEFINED, UNINITIALISED, MISMATCH, OUTSIDE_TABLE = range(len(TRAP_REASONS))
+
+
 @dataclass(frozen=True)
 class Program:
     """A compiled program: everything of the prompt but the machine's own tables and the input.
@@ -33,7 +45,9 @@ class Program:
         origins: one entry per instruction between the braces, in order.
         wants_args: the program reads its arguments from the head of its input
             (see :func:`input_bytes`).
-        memory_bytes: size of the initial memory, 0 for none.
+        memory_bytes: size of the memory, 0 for none; the most it can have if it ``grows``.
+        grows: the program may call ``memory.grow``; code that the compiler adds then checks every
+            address against the size of the moment, which a native global holds.
         has_result: the entry returns an i32, which is the exit code (or value) at ``halt``.
     """
 
@@ -43,9 +57,21 @@ class Program:
     origins: tuple[Origin, ...] = ()
     wants_args: bool = False
     memory_bytes: int = 0
+    grows: bool = False
     has_result: bool = False
     entry: str = ""
     report: dict[str, object] = field(default_factory=dict)
+
+    def trap_reason(self, instruction: int) -> str | None:
+        """Why instruction number ``instruction`` traps if it is ``unreachable``, else None.
+
+        Other instructions trap for the reason that the machine's token says.
+        """
+        at = self.tokens.index(isa.OPEN) + 1 + isa.INSTRUCTION_TOKENS * instruction
+        if self.tokens[at] != "unreachable":
+            return None
+        reason = int(self.tokens[at + 1], 16)
+        return TRAP_REASONS[reason if reason < len(TRAP_REASONS) else UNREACHABLE]
 
     def input_bytes(self, args: Sequence[str] = (), stdin: bytes = b"") -> bytes:
         """All bytes that ``input`` can read: the arguments, if the program wants them, then stdin.

@@ -3,9 +3,9 @@
 Positions 0 to 255 hold the bitwise AND of two nibbles, at 16a + b. Behind them stand the tables
 of the shifts and rotates: for each operation, result byte ``i`` and amount ``s``, where the two
 operand bytes of the 16-bit window stand, the factor that brings the result byte to the front,
-and what is added. Then come the factors 256^-i that a division's result bytes need, and neutral
-rows until there are 1,024 positions, to which attention can count. A prompt always begins with
-all of it.
+and what is added. Then come the factors 256^-i that a division's result bytes need, the counts
+0 to 32, a table of leading zeros, and neutral rows until there are 1,024 positions, to which
+attention can count. A prompt always begins with all of it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ def shift_base(op: str) -> int:
 
 DIVISION_BASE = AND_ENTRIES + SHIFT_ENTRIES * len(SHIFTS)
 """Position of the row for result byte 0 of a division."""
+COUNT_BASE = DIVISION_BASE + BYTES
+"""Position of the row that adds 0; those that add 1 to 32 follow."""
+COUNTS = 33
 ROM_TOKENS = 1024
 """Heads that divide a 32-bit number by 2^22 fetch positions up to 2^10 - 1."""
 
@@ -80,9 +83,44 @@ def division_entry(i: int) -> ShiftEntry:
     return ShiftEntry(-1 - i, -1 - i, 256.0**-i, 256.0**-i / 2 - 0.5)
 
 
+@dataclass(frozen=True)
+class ZerosEntry:
+    """One row of the table of leading zeros, found not by its position but by a line.
+
+    Of all rows that with the greatest 2·``bits``·q + ``height`` is found: for a number q of n bits
+    row n, since lines n and n + 1 cross half a unit below 2^n.
+    """
+
+    bits: int
+    height: int
+
+    @property
+    def zeros(self) -> int:
+        """Leading zeros of a 32-bit number with so many bits."""
+        return 32 - self.bits
+
+    @property
+    def spelling(self) -> str:
+        """The token, for example ``zeros(27)``."""
+        return f"zeros({self.zeros})"
+
+
+def zeros_rows() -> list[ZerosEntry]:
+    """For numbers of 0 to 32 bits. All other tokens have heights of at most 1."""
+    rows = [ZerosEntry(0, 3)]
+    for bits in range(1, COUNTS):
+        rows.append(ZerosEntry(bits, rows[-1].height + 1 - 2**bits))
+    return rows
+
+
 def table_rows() -> list[ShiftEntry]:
-    """All rows behind the AND table, in the order of the prompt."""
+    """All rows behind the AND table that are found by their position, in that order."""
     shifts = [shift_entry(op, i, s) for op in SHIFTS for i in range(BYTES) for s in range(AMOUNTS)]
-    rows = [*shifts, *(division_entry(i) for i in range(BYTES))]
-    neutral = ShiftEntry(0, 0, 0.0, -HALF)
-    return [*rows, *[neutral] * (ROM_TOKENS - AND_ENTRIES - len(rows))]
+    divisions = [division_entry(i) for i in range(BYTES)]
+    return [*shifts, *divisions, *(ShiftEntry(0, 0, 0.0, n - HALF) for n in range(COUNTS))]
+
+
+def neutral_rows() -> list[ShiftEntry]:
+    """What fills the prompt's head up."""
+    used = AND_ENTRIES + len(table_rows()) + COUNTS
+    return [ShiftEntry(0, 0, 0.0, -HALF)] * (ROM_TOKENS - used)

@@ -1,7 +1,8 @@
 """Native code for instructions that the machine has no opcode for, appended where it is used.
 
 A routine follows the calling convention of compiled functions: its operands are on the stack, and
-its result takes their place. Its key is the WebAssembly instruction, such as ``i32.clz``.
+its result takes their place. Its key is the WebAssembly instruction, such as ``i32.clz``. (Those of
+``routines_memory.py`` take one operand more.)
 
 Routines are written in a small notation, one instruction or label after the other, separated by
 commas or line ends: ``tee n`` is ``local.tee`` of the local called n, ``const 5``, ``add`` and so
@@ -16,13 +17,15 @@ from collections.abc import Iterable
 from compiler import isa
 from compiler.lower_code import MASK, Label, Native, NativeFunction
 from compiler.program import Origin
-from compiler.routines_bits import CLZ, CTZ, POPCNT
+from compiler.routines_memory import COPY, FILL
 
 _ITEM = re.compile(r"\w+:|[^\s,:][^,\n:]*[^\s,:]")
 _LOCALS = {"get": "local.get", "set": "local.set", "tee": "local.tee"}
 
 
-ROUTINES = {"i32.clz": CLZ, "i32.ctz": CTZ, "i32.popcnt": POPCNT}
+ROUTINES = {
+    "memory.fill": FILL, "memory.copy": COPY,
+}  # fmt: skip
 """Key and text of every routine."""
 
 
@@ -44,7 +47,7 @@ def _parse(key: str, text: str) -> NativeFunction:
             code.append(Label(labels.setdefault(op[:-1], len(labels))))
         elif op in _LOCALS:
             code.append(Native(_LOCALS[op], locals_.setdefault(operand, len(locals_)), origin))
-        elif op == "br_if":
+        elif op in ("br", "br_if"):
             code.append(Native(op, 0, origin, target=labels.setdefault(operand, len(labels))))
         else:
             name = f"i32.{op}" if f"i32.{op}" in isa.OPCODES else op

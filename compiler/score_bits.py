@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from compiler.ranges import DOUBLE_BITS, Range, bits
+from compiler.ranges import DOUBLE_BITS, Range, bits, error_of_sum
 
 BEYOND = Fraction(1025, 1024)
 """Queries this much beyond the last key are decided by any arithmetic."""
@@ -80,18 +80,20 @@ def parabola_needs(x: Range, key: Range, origin: Fraction) -> Iterator[tuple[str
 
 
 def product_needs(
-    products: tuple[Range, Range], first: tuple[Range, Range] | None
+    products: tuple[Range, Range], least: Fraction | None
 ) -> Iterator[tuple[str, int]]:
-    """Any keys. ``first``: the products with a key that is always there."""
+    """Any keys. ``least``: what some key that is always there scores at least."""
     live = [p for p in products if not p.is_zero]
     if not live:
         return
     if any(p.grain is None for p in live):
         yield "query or key", UNKNOWN
         return
+    total = products[0] + products[1]
+    if least is not None and total.high + error_of_sum(live) < least:
+        return  # it loses, however it is rounded
     grains = [p.grain for p in live if p.grain is not None]
     for product, grain in zip(live, grains, strict=True):
         yield "product", bits(product.magnitude, grain)
-    total = products[0] + products[1]
-    low = total.low if first is None else max(total.low, (first[0] + first[1]).low)
+    low = total.low if least is None else max(total.low, least)
     yield "winner", bits(max(abs(total.high), abs(low)), min(grains))

@@ -64,6 +64,10 @@ FINEST = 2 * (0.5 - rom.FINE_HALF)
 """Twice the least distance of a floor's argument from a multiple of its size."""
 MOST_DIVIDEND = 2.0**32
 STACK_HEADS = ("top", "second", "third", "amount", "second_magnitude")
+COUNT_HEADS = "counts: "
+"""These read the stack as well."""
+LINES = "zeros: "
+"""Heads on the table of leading zeros, whose lines are 1 apart at every integer."""
 
 
 @dataclass(frozen=True)
@@ -238,10 +242,14 @@ def _bound(node: Lookup, graph: Graph, limits: Limits) -> HeadBound:
         return _mean(node)
     if POSITION in node.key[0].terms:
         return _position(node, limits.tokens)
+    if node.name.startswith(LINES):
+        return _decided(node.name, "lines", 1, 2.0**38, 2.0**33, None)
     if not node.key[1].terms:
         return _flag(node, graph, limits.tokens)
     addresses = dict.fromkeys(STACK_HEADS, limits.stack + 1)
     addresses |= {"memory": limits.memory, "local": limits.calls * (limits.locals + 1) - 1}
+    if node.name.startswith(COUNT_HEADS):
+        addresses[node.name] = addresses["top"]
     if node.name not in addresses:
         raise ValueError(f"nothing is known of the keys of head {node.name!r}")
     bound = _address(node.name, addresses[node.name], limits.tokens)

@@ -198,9 +198,14 @@ class _Sections:
         self.functions.append(Function(index, self._type_index(reader), f"func[{index}]"))
 
     def _table(self, reader: Reader) -> None:
-        if reader.left and reader.data[reader.position] == 0x40:
-            raise reader.unsupported("a table with an initial value", _MVP)
-        self.tables.append(self._table_type(reader))
+        start = reader.position
+        if reader.left and reader.data[start] == 0x40:
+            if reader.take(2) != b"\x40\x00":
+                raise reader.error("malformed table", start)
+            table = self._table_type(reader)
+            self.tables.append(replace(table, init=self._constant(reader)))
+        else:
+            self.tables.append(self._table_type(reader))
 
     def _memory(self, reader: Reader) -> None:
         self.memories.append(self._memory_type(reader))
@@ -248,7 +253,7 @@ class _Sections:
             else Constant("ref.func", self._index(reader, self.functions, "function"))
             for _ in range(reader.count("elements"))
         )
-        self.elements.append(Element(table, offset, entries))
+        self.elements.append(Element(table, offset, entries, bool(passive and not explicit)))
 
     @staticmethod
     def _element_kind(reader: Reader, expressions: bool) -> None:
@@ -298,10 +303,11 @@ class _Sections:
     def _constant(self, reader: Reader) -> Constant:
         start = reader.position
         value = constant(reader)
-        if value.op == "global.get" and value.value >= len(self.globals):
-            raise reader.error(f"unknown global {value.value}", start)
-        if value.op == "ref.func" and value.value >= len(self.functions):
-            raise reader.error(f"unknown function {value.value}", start)
+        for part in value.code or (value,):
+            if part.op == "global.get" and part.value >= len(self.globals):
+                raise reader.error(f"unknown global {part.value}", start)
+            if part.op == "ref.func" and part.value >= len(self.functions):
+                raise reader.error(f"unknown function {part.value}", start)
         return value
 
     def _global_type(self, reader: Reader) -> tuple[str, bool]:

@@ -7,7 +7,7 @@ guess what a block leaves on the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.errors import CompileError, UnsupportedError
@@ -112,6 +112,7 @@ class _Checker:
             raise UnsupportedError("this instruction is not supported", place, LATER)
         if "mem" in instruction.op or access_bytes(instruction.op):
             self._check_memory()
+        self._check_indices()
         self._pop_all(signature.pops)
         self.stack.extend(signature.pushes)
         return self._done()
@@ -150,6 +151,20 @@ class _Checker:
         size = access_bytes(self.now.op)
         if size and 1 << self.now.args[0] > size:
             raise self._invalid("alignment must not be larger than natural")
+
+    def _check_indices(self) -> None:
+        """Indices of memories, tables and segments."""
+        memories, data = self.module.memories, self.module.data
+        tables, elements = self.module.tables, self.module.elements
+        spaces: dict[str, tuple[Sequence[object], ...]] = {
+            "memory.size": (memories,), "memory.grow": (memories,), "memory.fill": (memories,),
+            "memory.copy": (memories, memories), "memory.init": (data, memories),
+            "data.drop": (data,), "table.init": (elements, tables), "elem.drop": (elements,),
+            "table.size": (tables,),
+        }  # fmt: skip
+        for index, space in zip(self.now.args, spaces.get(self.now.op, ()), strict=False):
+            if index >= len(space):
+                raise self._invalid(f"unknown index {index}")
 
     # --- blocks ------------------------------------------------------------------------------
 

@@ -74,12 +74,13 @@ def constant(reader: Reader) -> Constant:
     code: list[Instruction] = []
     while not code or code[-1].op != "end":
         code.append(decoder.instruction())
-    if len(code) != 2:
-        return Constant("")
+    parts = tuple(Constant(part.op, part.args[0] if part.args else 0) for part in code[:-1])
+    if len(parts) != 1:
+        return Constant("", code=parts)
     first = code[0]
     if not (first.op.endswith(".const") or first.op in ("global.get", "ref.func", "ref.null")):
         raise reader.error(f"{first.op} in a constant expression", first.offset)
-    return Constant(first.op, first.args[0] if first.args else 0)
+    return parts[0]
 
 
 class _Decoder:

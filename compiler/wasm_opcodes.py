@@ -82,15 +82,18 @@ i32.trunc_sat_f32_s:f>i i32.trunc_sat_f32_u:f>i i32.trunc_sat_f64_s:d>i i32.trun
 i64.trunc_sat_f32_s:f>l i64.trunc_sat_f32_u:f>l i64.trunc_sat_f64_s:d>l i64.trunc_sat_f64_u:d>l
 """
 _BULK = (
-    ("memory.init", "index", "index"), ("data.drop", "index"), ("memory.copy", "index", "index"),
-    ("memory.fill", "index"), ("table.init", "index", "index"), ("elem.drop", "index"),
-    ("table.copy", "index", "index"), ("table.grow", "index"), ("table.size", "index"),
+    ("memory.init:iii>", "index", "index"), ("data.drop:>", "index"),
+    ("memory.copy:iii>", "index", "index"), ("memory.fill:iii>", "index"),
+    ("table.init:iii>", "index", "index"), ("elem.drop:>", "index"),
+    ("table.copy", "index", "index"), ("table.grow", "index"), ("table.size:>i", "index"),
     ("table.fill", "index"),
 )  # fmt: skip
 
 
 def _signed(entry: str, immediates: tuple[str, ...] = ()) -> WasmOpcode:
-    name, signature = entry.split(":")
+    name, _, signature = entry.partition(":")
+    if not signature:
+        return WasmOpcode(name, immediates)
     pops, pushes = signature.split(">")
     return WasmOpcode(name, immediates, pops, pushes)
 
@@ -134,7 +137,7 @@ OPCODES: dict[int, WasmOpcode] = _single_byte()
 
 PREFIXED: dict[int, WasmOpcode] = {
     **{code: _signed(entry) for code, entry in enumerate(_PREFIXED_FC.split())},
-    **{code: WasmOpcode(row[0], row[1:]) for code, row in enumerate(_BULK, start=8)},
+    **{code: _signed(row[0], row[1:]) for code, row in enumerate(_BULK, start=8)},
 }
 """Opcodes after the prefix 0xFC."""
 

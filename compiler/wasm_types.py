@@ -7,7 +7,10 @@ as in the binary format.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from compiler.errors import CompileError, Place
 from compiler.wasm_opcodes import TYPE_NAMES
@@ -91,11 +94,43 @@ class Function:
 class Constant:
     """A constant expression of one instruction: ``i32.const``, ``global.get``, ``ref.func``, ...
 
-    ``op`` is empty for anything longer (the extended-const proposal).
+    Of a longer one (the extended-const proposal) ``code`` has all parts, and ``op`` is empty.
     """
 
     op: str
     value: int = 0
+    code: tuple[Constant, ...] = ()
+
+    def evaluate(self, values: Sequence[Constant | None]) -> Constant | None:
+        """The ``const``, ``ref.func`` or ``ref.null`` that the expression is equal to.
+
+        ``values`` are those of the globals it may refer to, None where they are not known; the
+        result is None if that makes it unknown, or if it is no constant expression.
+        """
+        stack: list[Constant] = []
+        for part in self.code or (self,):
+            if part.op == "global.get":
+                value = values[part.value] if part.value < len(values) else None
+                if value is None:
+                    return None
+                stack.append(value)
+            elif part.op in _ARITHMETIC and len(stack) > 1:
+                b, a = stack.pop(), stack.pop()
+                bits = 32 if part.op.startswith("i32") else 64
+                result = _ARITHMETIC[part.op](a.value, b.value) % (1 << bits)
+                stack.append(Constant(f"i{bits}.const", result))
+            elif part.op.endswith(".const") or part.op in ("ref.func", "ref.null"):
+                stack.append(part)
+            else:
+                return None
+        return stack[0] if len(stack) == 1 else None
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    f"{type_}.{name}": operation
+    for type_ in ("i32", "i64")
+    for name, operation in (("add", operator.add), ("sub", operator.sub), ("mul", operator.mul))
+}
 
 
 @dataclass(frozen=True)
@@ -119,12 +154,13 @@ class Memory:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of references; sizes in entries."""
+    """A table of references; sizes in entries. ``init``: what all entries are at first, or None."""
 
     type: str
     size: int
     most: int | None = None
     imported: Import | None = None
+    init: Constant | None = None
 
 
 @dataclass(frozen=True)
@@ -138,11 +174,13 @@ class Export:
 
 @dataclass(frozen=True)
 class Element:
-    """Functions that fill a table. ``offset`` is ``None`` unless the segment is active."""
+    """Functions that fill a table. ``offset`` is ``None`` unless the segment is active; one that is
+    neither active nor ``passive`` only declares functions."""
 
     table: int
     offset: Constant | None
     entries: tuple[Constant, ...]
+    passive: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +206,14 @@ class Module:
     start: int | None = None
     elements: tuple[Element, ...] = ()
     data: tuple[Data, ...] = ()
+
+    @cached_property
+    def global_values(self) -> tuple[Constant | None, ...]:
+        """Initial value of each global, None if it is imported or not known."""
+        values: list[Constant | None] = []
+        for variable in self.globals:
+            values.append(variable.init.evaluate(values) if variable.init else None)
+        return tuple(values)
 
     def place(self, function: Function, instruction: Instruction | None = None) -> Place:
         """Where an error in ``function`` is."""

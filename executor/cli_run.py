@@ -100,7 +100,7 @@ def run_verb(options: argparse.Namespace) -> int:
         _follow(execution, trace, recorder, interrupts, only_trace)
     result = execution.result()
     if result.trap is not None:
-        say(f"trap: {_trap_place(job.program, execution)}")
+        say(f"trap: {_trap_place(job.program, execution, result.trap)}")
     elif job.call is not None and result.value is not None and not only_trace:
         print(result.value, flush=True)
     if options.check:
@@ -149,10 +149,9 @@ def _follow(
         progress.hide()
 
 
-def _trap_place(program: Program, execution: Execution) -> str:
+def _trap_place(program: Program, execution: Execution, reason: str) -> str:
     """The reason of a trap, and the instruction that it came from where that is known."""
-    end, index = execution.reader.end, execution.reader.instruction
-    reason = end.trap if end else ""
+    index = execution.reader.instruction
     if index is None:
         return reason
     origin = program.origins[index] if index < len(program.origins) else None

@@ -29,7 +29,8 @@ class OracleResult:
     Attributes:
         output: the bytes it wrote.
         exit_code: low eight bits of the value, 0 if there is none, 134 after a trap.
-        trap: the reason, in the words of ``isa.TRAPS``; None for a normal end.
+        trap: the reason, in the words of ``isa.TRAPS`` and ``program.TRAP_REASONS``; None for a
+            normal end.
         value: the i32, signed, on top of the stack at the end, if the program has a result.
         memory: address and value of every byte that is not zero.
         steps: instructions executed.

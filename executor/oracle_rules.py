@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from compiler import isa
+from compiler.program import TRAP_REASONS
 
 if TYPE_CHECKING:
     from executor.oracle import Oracle
@@ -119,6 +120,21 @@ def _eqz(o: Oracle, immediate: int) -> Tokens:
 
 _UNARY = _commit("i32.eqz")
 
+_COUNTS: dict[str, Callable[[int], int]] = {
+    "i32.clz": lambda a: 32 - a.bit_length(),
+    "i32.ctz": lambda a: (a & -a).bit_length() - 1 if a else 32,
+    "i32.popcnt": int.bit_count,
+}
+
+
+def _count(compute: Callable[[int], int]) -> Rule:
+    def rule(o: Oracle, immediate: int) -> Tokens:
+        value = o.stack[-1] = compute(o.stack[-1])
+        return _word(value, _UNARY)
+
+    return rule
+
+
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "i32.mul": lambda a, b: a * b & _M,
     "i32.and": lambda a, b: a & b,
@@ -164,6 +180,15 @@ def _trap(name: str) -> Rule:
         return token
 
     return rule
+
+
+_UNREACHABLE = (isa.trap_token("unreachable"),)
+
+
+def _unreachable(o: Oracle, immediate: int) -> Tokens:
+    o.trap, o.ended = TRAP_REASONS[immediate], True
+    o.index -= 1
+    return _UNREACHABLE
 
 
 _OUT_OF_BOUNDS, _EXHAUSTED = _trap("trap.out_of_bounds"), _trap("trap.stack_exhausted")
@@ -293,7 +318,8 @@ RULES: dict[str, Rule] = {
     **{name: _load(name) for name in isa.LOADS},
     **{name: _store(name) for name in isa.STORES},
     **{name: _binary(compute, _ADD) for name, compute in _BINARY.items()},
+    **{name: _count(compute) for name, compute in _COUNTS.items()},
     **{name: _division(name) for name in isa.DIVISIONS},
-    "unreachable": _trap("unreachable"),
+    "unreachable": _unreachable,
 }  # fmt: skip
 """The rule of every opcode."""

@@ -1,7 +1,8 @@
 """wasmtime as the reference: runs the module that a program was compiled from.
 
 The imports mean what they mean to the machine (``transputer.output``, ``input``, ``exit``), traps
-get the names of ``compiler.isa.TRAPS``, and an endless run ends at a limit.
+get the names of ``compiler.isa.TRAPS`` and ``compiler.program.TRAP_REASONS``, a memory grows no
+further than the machine's can, and an endless run ends at a limit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,15 @@ import wasmtime
 
 from compiler import isa
 from compiler.errors import CompileError, LimitError, Place, UsageError
+from compiler.program import (
+    MISMATCH,
+    OUTSIDE_TABLE,
+    TRAP_REASONS,
+    UNDEFINED,
+    UNINITIALISED,
+    UNREACHABLE,
+)
+from compiler.wasm_types import PAGE_BYTES
 
 DEFAULT_FUEL = 1_000_000_000
 """WebAssembly instructions after which a run is given up: some seconds of wasmtime."""
@@ -25,13 +35,19 @@ _WASM_STACK_BYTES = 2 << 20
 """Native stack of the compiled code, as much as wasmtime allows: 128 bytes a call when calls nest
 ``isa.MAX_CALL_DEPTH`` deep."""
 _THREAD_STACK_BYTES = 16 << 20
-_CODES = {
-    wasmtime.TrapCode.UNREACHABLE: "unreachable",
-    wasmtime.TrapCode.INTEGER_DIVISION_BY_ZERO: "trap.divide_by_zero",
-    wasmtime.TrapCode.INTEGER_OVERFLOW: "trap.integer_overflow",
-    wasmtime.TrapCode.MEMORY_OUT_OF_BOUNDS: "trap.out_of_bounds",
-    wasmtime.TrapCode.STACK_OVERFLOW: "trap.stack_exhausted",
+_REASONS = {
+    wasmtime.TrapCode.UNREACHABLE: TRAP_REASONS[UNREACHABLE],
+    wasmtime.TrapCode.INDIRECT_CALL_TO_NULL: TRAP_REASONS[UNINITIALISED],
+    wasmtime.TrapCode.BAD_SIGNATURE: TRAP_REASONS[MISMATCH],
+    wasmtime.TrapCode.INTEGER_DIVISION_BY_ZERO: isa.TRAPS["trap.divide_by_zero"],
+    wasmtime.TrapCode.INTEGER_OVERFLOW: isa.TRAPS["trap.integer_overflow"],
+    wasmtime.TrapCode.MEMORY_OUT_OF_BOUNDS: isa.TRAPS["trap.out_of_bounds"],
+    wasmtime.TrapCode.STACK_OVERFLOW: isa.TRAPS["trap.stack_exhausted"],
 }
+
+
+_CALL_INDIRECT = 0x11
+"""Its opcode: wasmtime has one trap for this and for instructions that access tables."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +58,8 @@ class ReferenceResult:
         output: the bytes it wrote.
         exit_code: the low eight bits of what the entry returned or ``exit`` was given, 0 if it
             returned nothing, 134 after a trap.
-        trap: a reason of ``isa.TRAPS.values()``, or wasmtime's own words for a trap that the
-            machine does not have; None for a run that ended by itself.
+        trap: a reason of ``isa.TRAPS`` or ``program.TRAP_REASONS``, or wasmtime's own words for a
+            trap that the machine does not have; None for a run that ended by itself.
         memory: the whole linear memory at the end, empty without one.
         value: the i32, signed, that the entry or the called function returned or that ``exit``
             was given; None if there is none.
@@ -159,6 +175,7 @@ def _run(
     config.max_wasm_stack = _WASM_STACK_BYTES
     engine = wasmtime.Engine(config)
     store = wasmtime.Store(engine)
+    store.set_limits(memory_size=isa.MAX_MEMORY_PAGES * PAGE_BYTES)
     store.set_fuel(fuel)
     host = _Host(input_bytes)
     instance: wasmtime.Instance | None = None
@@ -178,7 +195,7 @@ def _run(
         if error.trap_code is wasmtime.TrapCode.OUT_OF_FUEL:
             message = f"the reference executed {fuel} instructions without an end"
             raise LimitError(f"{place}: {message}" if str(place) else message) from None
-        trap = _reason(error)
+        trap = _reason(error, wasm)
     except wasmtime.WasmtimeError as error:
         lines = str(error).strip().splitlines()
         raise CompileError(f"wasmtime refuses the module: {' '.join(lines[:3])}", place) from None
@@ -234,9 +251,12 @@ def _as_i32(name: str, argument: str | int) -> int:
     return argument - (1 << 32) if argument >= 1 << 31 else argument
 
 
-def _reason(error: wasmtime.Trap) -> str:
+def _reason(error: wasmtime.Trap, wasm: bytes) -> str:
     code = error.trap_code
-    if code in _CODES:
-        return isa.TRAPS[_CODES[code]]
+    if code is wasmtime.TrapCode.TABLE_OUT_OF_BOUNDS:
+        calls = any(wasm[frame.module_offset] == _CALL_INDIRECT for frame in error.frames[:1])
+        return TRAP_REASONS[UNDEFINED if calls else OUTSIDE_TABLE]
+    if code in _REASONS:
+        return _REASONS[code]
     lines: Sequence[str] = error.message.strip().splitlines()
     return lines[-1].strip().removeprefix("wasm trap: ") if lines else "unknown trap"

@@ -239,7 +239,7 @@ class Execution:
         end = self.reader.end
         if end is None:
             raise RuntimeError("the run has not ended")
-        trap = end.trap if end.kind is Kind.TRAP else None
+        trap = self._trap() if end.kind is Kind.TRAP else None
         value = None if trap else self._value()
         code = 0 if value is None or self._call else value & 0xFF
         return RunResult(
@@ -252,6 +252,12 @@ class Execution:
             _tokens=None if self._kept is None else tuple(self._kept),
             _vocabulary=self.vocabulary,
         )
+
+    def _trap(self) -> str | None:
+        """What the token says; for an ``unreachable`` of the compiler's, what that checks."""
+        end, at = self.reader.end, self.reader.instruction
+        reason = None if at is None else self._program.trap_reason(at)
+        return reason or (end.trap if end else None)
 
     def _value(self) -> int | None:
         """The top of the stack at ``halt``, where the program leaves a value there.

@@ -1,6 +1,7 @@
 """Find a plan with OR-tools' CP-SAT solver (the ``scheduler`` extra).
 
-``python -m compiler.solve`` solves the default machine and writes ``compiler/plans/default.json``.
+``python -m compiler.solve [default] [base]`` solves these machines, the default one if none is
+named, and writes ``compiler/plans/NAME.json``.
 
 The model has one Boolean "done by half-layer h" per node and h. Births, deaths and erasures of
 quantities are conjunctions and disjunctions of these, so that the number of occupied slots after
@@ -10,7 +11,8 @@ each half-layer is a linear sum, without big-M constraints.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ortools.sat.python import cp_model
@@ -18,10 +20,34 @@ from ortools.sat.python import cp_model
 from compiler.errors import TransputerError
 from compiler.graph import Graph
 from compiler.machine import build_graph
-from compiler.schedule import Life, Plan, Shape, check_plan, lives, parity
+from compiler.machine_base import BASE_SHAPE, build_base_graph
+from compiler.schedule import Life, Plan, Shape, check_plan, lives, parity, usage
 
 Steps = list[cp_model.IntVar]
 """Element h is true from the moment when something is done in half-layer h or before."""
+
+MACHINES: dict[str, tuple[Callable[[], Graph], Shape]] = {
+    "default": (build_graph, Shape()),
+    "base": (build_base_graph, BASE_SHAPE),
+}
+"""Name of a plan: the graph it places, and the shape it has to fit."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A plan, and whether the solver proved that no other is better in what it was to minimise.
+
+    ``neurons``: the ``d_ffn`` that suffices.
+    """
+
+    plan: Plan
+    proved: bool
+    neurons: int
+
+    @property
+    def width(self) -> int:
+        """Slots in use."""
+        return 1 + max(self.plan.slots.values())
 
 
 class _Problem:
@@ -40,9 +66,9 @@ class _Problem:
         self._order()
         self.born, self.erased = self._lives()
         self.width = self.model.new_int_var(1, shape.d_model, "d_model")
+        self.neurons = self.model.new_int_var(0, shape.d_ffn, "d_ffn")
         self._slots()
         self._capacity()
-        self.model.minimize(self.width)
 
     def _steps(self, name: str) -> Steps:
         steps = [self.model.new_bool_var(f"{name}@{time}") for time in range(self.shape.end)]
@@ -95,11 +121,11 @@ class _Problem:
 
     def _capacity(self) -> None:
         for time in range(self.shape.end):
-            limit = self.shape.d_ffn if time % 2 else self.shape.n_heads
             weight = 1 if time % 2 else 2
             used = [weight * self._at(steps, time) for steps in self.done.values()]
             used += [self._at(steps, time) for steps in self.erased.values()]
-            self.model.add(cp_model.LinearExpr.sum(used) <= weight * limit)
+            limit = self.neurons if time % 2 else weight * self.shape.n_heads
+            self.model.add(cp_model.LinearExpr.sum(used) <= limit)
 
     @staticmethod
     def _at(steps: Steps, time: int) -> cp_model.LinearExpr:
@@ -112,7 +138,29 @@ def solve(graph: Graph, shape: Shape, seconds: float, workers: int = 2, log: boo
 
     Raises TransputerError if there is none, or none was found in time.
     """
+    return fewest_slots(graph, shape, seconds, workers, log).plan
+
+
+def fewest_slots(
+    graph: Graph, shape: Shape, seconds: float, workers: int = 2, log: bool = False
+) -> Solved:
+    """As :func:`solve`, and whether the number of slots is proved to be the least."""
     problem = _Problem(graph, shape)
+    problem.model.minimize(problem.width)
+    return _solve(problem, seconds, workers, log)
+
+
+def fewest_neurons(
+    graph: Graph, shape: Shape, seconds: float, workers: int = 2, log: bool = False
+) -> Solved:
+    """A plan in ``shape`` with the least ``d_ffn``."""
+    problem = _Problem(graph, shape)
+    problem.model.minimize(problem.neurons)
+    return _solve(problem, seconds, workers, log)
+
+
+def _solve(problem: _Problem, seconds: float, workers: int, log: bool) -> Solved:
+    graph, shape = problem.graph, problem.shape
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = workers
@@ -131,7 +179,9 @@ def solve(graph: Graph, shape: Shape, seconds: float, workers: int = 2, log: boo
     faults = check_plan(graph, plan)
     if faults:
         raise TransputerError("the solver's plan is wrong: " + "; ".join(faults))
-    return plan
+    used = usage(graph, plan)
+    neurons = max(used[time] for time in range(1, shape.end, 2))
+    return Solved(plan, status == cp_model.OPTIMAL, neurons)
 
 
 def _first(solver: cp_model.CpSolver, steps: Sequence[cp_model.IntVar]) -> int:
@@ -166,15 +216,23 @@ def _is_free(
     return old in erased and erased[old] + (0 if both_integral else 1) <= life[new].birth
 
 
-def main() -> None:
-    """Solve the default machine and write its plan."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "plans/default.json")
-    options = parser.parse_args()
-    plan = solve(build_graph(), Shape(), options.seconds, log=True)
-    options.output.write_text(plan.to_json(), encoding="utf-8")
-    print(f"{options.output}: {1 + max(plan.slots.values())} slots")
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Solve machines and write their plans."""
+    parser = argparse.ArgumentParser(prog="python -m compiler.solve", description=main.__doc__)
+    parser.add_argument("machine", nargs="*", default=["default"], metavar="MACHINE")
+    parser.add_argument("--seconds", type=float, default=120, help="for each machine")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "plans")
+    parser.add_argument("--verbose", action="store_true", help="print the solver's log")
+    options = parser.parse_args(arguments)
+    for name in options.machine:
+        if name not in MACHINES:
+            parser.error(f"no machine {name!r}; choose from {', '.join(MACHINES)}")
+    for name in options.machine:
+        build, shape = MACHINES[name]
+        solved = fewest_slots(build(), shape, options.seconds, log=options.verbose)
+        path = options.folder / f"{name}.json"
+        path.write_text(solved.plan.to_json(), encoding="utf-8")
+        print(f"{path}: {solved.width} slots{', proved' if solved.proved else ''}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from compiler.program import Program
 from executor.checkpoint import Checkpoint, save_checkpoint
 from executor.cli_run import compile_job, read_input, start
 from executor.files import write_atomically
-from executor.loading import build_checkpoint, open_checkpoint
+from executor.loading import build_base_checkpoint, build_checkpoint, open_checkpoint
 from executor.runner import Execution
 
 
@@ -102,8 +102,13 @@ def build_verb(options: argparse.Namespace) -> int:
     for name in ("tokens", "memory", "calls"):
         if getattr(options, name) and not options.softmax:
             raise UsageError(f"--{name} is for --softmax: hard attention needs no such choice")
-    attention = "softmax" if options.softmax else "hard"
-    checkpoint = build_checkpoint(attention, options.tokens, options.memory, options.calls)
+    if options.machine == "base":
+        if options.softmax:
+            raise UsageError("--machine base has no export for softmax; leave out one of the two")
+        checkpoint, attention = build_base_checkpoint(), "hard"
+    else:
+        attention = "softmax" if options.softmax else "hard"
+        checkpoint = build_checkpoint(attention, options.tokens, options.memory, options.calls)
     path, config = save_checkpoint(checkpoint, options.out), checkpoint.config
     print(f"{path}: {checkpoint.n_parameters:,} parameters, for {attention} attention")
     if options.softmax:

@@ -10,6 +10,7 @@ from executor.checkpoint import Checkpoint, load_checkpoint
 from executor.config import ModelConfig
 
 if TYPE_CHECKING:
+    from compiler.build import Machine
     from compiler.program import Program
     from executor.model import VanillaTransformer
 
@@ -38,15 +39,24 @@ def build_checkpoint(
 
     if attention == "softmax":
         tokens, calls = tokens or SOFTMAX_TOKENS, calls or SOFTMAX_CALLS
-        machine = softmax_export(tokens, memory, calls).machine
-    else:
-        machine = build_machine()
-    ids = {spelling: token for token, spelling in enumerate(machine.vocabulary)}
+        return checkpoint_of(softmax_export(tokens, memory, calls).machine)
+    return checkpoint_of(build_machine())
+
+
+def build_base_checkpoint() -> Checkpoint:
+    """The smallest machine's model: 35 opcodes, see ``docs/machines.md``."""
+    from compiler.machine_base_build import build_base_machine
+
+    return checkpoint_of(build_base_machine())
+
+
+def checkpoint_of(machine: Machine) -> Checkpoint:
+    """A machine as a model that engines run."""
     return Checkpoint(
         config=ModelConfig.from_mapping(machine.config),
-        vocabulary=tuple(machine.vocabulary),
+        vocabulary=machine.vocabulary,
         weights=machine.weights(),
-        rom=tuple(ids[spelling] for spelling in machine.rom),
+        rom=tuple(machine.ids[spelling] for spelling in machine.rom),
     )
 
 

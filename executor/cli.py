@@ -81,6 +81,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
     build = add("build", "Write the model: safetensors, configuration, vocabulary.")
     build.add_argument("--out", metavar="DIR", required=True, help="folder to write")
+    build.add_argument("--machine", choices=("default", "base"), default="default")
     build.add_argument("--softmax", action="store_true", help="weights for plain softmax")
     build.add_argument("--tokens", metavar="N", type=_count, help="longest sequence, for --softmax")
     build.add_argument("--memory", metavar="BYTES", type=_count, help="memory, for --softmax")

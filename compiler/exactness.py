@@ -212,6 +212,14 @@ class Analysis:
         self._need(bits_of_sum(terms), what, walk)
         return self._form(expr, walk.state, walk.case.ages)
 
+    def _projection(self, form: Expr, walk: _Walk, what: str) -> None:
+        """The bits of a key or value; token by token where only the token decides it."""
+        count = self._token_keys.bits(form, walk.case.tokens)
+        if count is None:
+            self._dot(form, walk, what)
+        else:
+            self._need(count, what, walk)
+
     # --- neurons and heads -------------------------------------------------------------------
 
     def _gate(self, node: Gate, walk: _Walk, added: dict[str, list[Part]]) -> None:
@@ -243,12 +251,9 @@ class Analysis:
     ) -> None:
         query = [self._dot(q, walk, f"query of {node.name}") for q in node.query]
         for form in node.key:
-            rows = self._token_keys.terms(form, walk.case.tokens)
-            if rows is None:
-                self._dot(form, walk, f"key of {node.name}")
-            else:
-                for terms in rows:
-                    self._need(bits_of_sum(terms), f"key of {node.name}", walk)
+            self._projection(form, walk, f"key of {node.name}")
+        for form in node.values:
+            self._projection(form, walk, f"value of {node.name}")
         self._score(node, query, walk, anywhere)
         for term in node.terms:
             value = self._fetched(node, term, query, walk, anywhere)

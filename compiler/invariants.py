@@ -69,7 +69,8 @@ SHIFT = {"amount": Invariant(0, 31, "five bits of a byte of the operand", 0)}
 PRODUCT = {
     "low_half": Invariant(0, 2**16 - 1, "two bytes of an operand", 0),
     "prefix_i": Invariant(0, 256 - 2.0**-24, "the first bytes of an operand, over 256^i", -24),
-    "prefix_i_less_2": Invariant(0, 256 - 2.0**-8, "the first one or two bytes", -8),
+    "prefix_i_less_2": Invariant(0, 256 - 2.0**-16, "the first one to three bytes", -16),
+    "product_high": Invariant(0, 2.0**24, "the upper half of an operand is an integer", -16),
 }
 """While a product is written, what is read as its operands are the bytes of operands."""
 

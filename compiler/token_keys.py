@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from compiler.graph import Expr, Graph, Lookup
-from compiler.ranges import Range
+from compiler.ranges import Range, bits_of_sum
 from compiler.score_bits import product_needs
 
 Tokens = frozenset[str] | None
@@ -34,6 +34,7 @@ class TokenKeys:
         self._prefix = frozenset(prefix)
         self._values: dict[object, list[tuple[Fraction, ...]]] = {}
         self._needs: dict[object, list[tuple[str, int]]] = {}
+        self._bits: dict[object, int] = {}
         self._least: dict[object, Fraction | None] = {}
 
     def values(self, names: tuple[str, ...], tokens: Tokens) -> list[tuple[Fraction, ...]]:
@@ -45,16 +46,19 @@ class TokenKeys:
             self._values[key] = [tuple(map(Fraction, row)) for row in sorted(values)]
         return self._values[key]
 
-    def terms(self, form: Expr, tokens: Tokens) -> Iterator[list[Range]] | None:
-        """The terms of a form for each token; None if not the token alone decides them."""
+    def bits(self, form: Expr, tokens: Tokens) -> int | None:
+        """The most bits that any of these tokens needs; None if not the token alone decides."""
         names = tuple(sorted(form.terms))
         if not names or not set(names) <= self.inputs:
             return None
-        factors = [Fraction(form.terms[name]) for name in names]
-        return (
-            [Range.of(value * factor) for value, factor in zip(row, factors, strict=True)]
-            for row in self.values(names, tokens)
-        )
+        asked = tokens, tuple(form.terms.items())
+        if asked not in self._bits:
+            factors = [Fraction(form.terms[name]) for name in names]
+            rows = self.values(names, tokens)
+            products = ([v * f for v, f in zip(row, factors, strict=True)] for row in rows)
+            needed = (bits_of_sum(map(Range.of, terms)) for terms in products)
+            self._bits[asked] = max((count for count in needed if count is not None), default=0)
+        return self._bits[asked]
 
     def needs(
         self, node: Lookup, query: Sequence[Range], least: Fraction | None

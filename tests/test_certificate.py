@@ -58,7 +58,7 @@ def test_the_largest_memory_is_certified_at_full_length() -> None:
 @pytest.mark.parametrize(
     ("name", "weaker"),
     [
-        ("cursor", {"cursor": (-(2**40), 2**40)}),
+        ("cursor", {"cursor": (-(2**50), 2**50)}),
         ("depth", {"depth": (0, 2**30)}),
         ("write_address", {"write_address": (-(2**30), 2**30)}),
         ("rest", {"rest": (0, 2**60)}),

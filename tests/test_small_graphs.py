@@ -184,6 +184,21 @@ def fine_sum() -> Small:
     return in_own_slots(graph, "a")
 
 
+def fine_value() -> Small:
+    """A head's value of 1/16 beside twice a snapped sum, which takes all bits above 1/8."""
+    graph = Graph()
+    total = graph.running_sum("total", graph.one * 0)
+    fine, sums = graph.linear("fine", integral=False), graph.linear("sums", integral=False)
+    graph.gate("fine", graph.one / 16, 1, fine)
+    value = [(fine + 2 * total, sums)]
+    graph.fetch_position("value", graph.position, value)
+    graph.token("a")
+    graph.token("b")
+    graph.score("a", 2.0**-7)
+    graph.score("b", sums)
+    return in_own_slots(graph, "a")
+
+
 def crowded_erasure() -> Small:
     """An integer below 2^53 is erased in the half-layer in which another one is born there."""
     graph = Graph()
@@ -208,7 +223,7 @@ def rounded_mean() -> Small:
     return in_own_slots(graph, "a" + 48 * "b")
 
 
-BEYOND = (large_product, large_address, fine_sum, crowded_erasure, rounded_mean)
+BEYOND = (large_product, large_address, fine_sum, fine_value, crowded_erasure, rounded_mean)
 
 
 @pytest.mark.parametrize("make", BEYOND)

@@ -31,16 +31,20 @@ def compile_program(
     include: Sequence[PathLike] = (),
     define: Sequence[str] = (),
     clang: PathLike | None = None,
+    sysroot: PathLike | None = None,
+    libc: str | None = None,
+    stack_bytes: int | None = None,
 ) -> Program:
     """Compile a program to tokens.
 
     Args:
-        source: path of a ``.c``, ``.wat``, ``.wasm`` or ``.tok`` file, several ``.c`` files of
-            one program, or the bytes of a WebAssembly module.
+        source: path of a ``.c``, ``.cpp``, ``.wat``, ``.wasm`` or ``.tok`` file, several C and C++
+            files of one program, or the bytes of a WebAssembly module.
         call: ``(function, *arguments)``: a program that calls this function of a C file, or
             export of a module, with i32 arguments, instead of the program's own entry.
         entry: the export to run instead of the usual ones, for modules.
-        opt, include, define, clang: for C, see :func:`compiler.frontend.to_wasm`.
+        opt, include, define, clang, sysroot, libc, stack_bytes: for C and C++, see
+            :func:`compiler.frontend.to_wasm`.
 
     Raises:
         UsageError: for arguments that make no sense or a file that cannot be read.
@@ -54,10 +58,10 @@ def compile_program(
         if call is not None or entry is not None:
             raise UsageError(f"{paths[0]}: a token program has no functions to call")
         return _compile_tok(Path(paths[0]))
-    from compiler.frontend import to_wasm
+    from compiler.frontend import SOURCE_SUFFIXES, to_wasm
 
     called = [str(call[0])] if call else []
-    is_c = bool(paths) and Path(paths[0]).suffix == ".c"
+    is_c = bool(paths) and Path(paths[0]).suffix in SOURCE_SUFFIXES
     built = to_wasm(
         paths,
         opt=opt,
@@ -65,6 +69,9 @@ def compile_program(
         define=define,
         exports=called if is_c else (),
         clang=clang,
+        sysroot=sysroot,
+        libc=libc,
+        stack_bytes=stack_bytes,
     )
     program = compile_wasm(built.wasm, built.name, call=call, entry=entry)
     if not built.warnings:

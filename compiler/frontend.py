@@ -1,6 +1,6 @@
 """The front end: a source file in, a validated WebAssembly module out.
 
-``.c`` files (one program of one or several) go through a C compiler, ``.wat`` through wasmtime's
+C and C++ files (one program of one or several) go through a compiler, ``.wat`` through wasmtime's
 assembler, ``.wasm`` is read as it is. Whatever is wrong with the file is reported here, in one
 message that names it.
 """
@@ -19,8 +19,10 @@ from compiler.errors import CompileError, Place, UsageError
 from compiler.wasm import MAGIC
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-SUFFIXES = (".c", ".wat", ".wasm")
-_EXPECTED = ", ".join((*SUFFIXES, ".tok"))
+SOURCE_SUFFIXES = (".c", *toolchain.CXX_SUFFIXES)
+"""C and C++: of these, several files may make one program."""
+SUFFIXES = (*SOURCE_SUFFIXES, ".wat", ".wasm")
+_EXPECTED = ".c, .cpp, .wat, .wasm, .tok"
 """Kinds of program files; token programs (.tok) need no front end."""
 
 
@@ -47,20 +49,25 @@ def to_wasm(
     define: Sequence[str] = (),
     exports: Sequence[str] = (),
     clang: str | os.PathLike[str] | None = None,
-    stack_bytes: int = toolchain.STACK_BYTES,
+    sysroot: str | os.PathLike[str] | None = None,
+    libc: str | None = None,
+    stack_bytes: int | None = None,
     timeout: float = toolchain.TIMEOUT_SECONDS,
 ) -> WasmSource:
     """Turns source files into one WebAssembly module.
 
     Args:
-        paths: one file, or several ``.c`` files that make one program.
-        opt: ``-O0`` to ``-O3``, ``-Os`` or ``-Oz``, for C.
-        include: folders to search for headers, for C.
-        define: macros, ``NAME`` or ``NAME=VALUE``, for C.
-        exports: functions to export, for C: to call one instead of running ``main``, which then
-            need not exist.
+        paths: one file, or several C and C++ files that make one program.
+        opt: ``-O0`` to ``-O3``, ``-Os`` or ``-Oz``; this and what follows is for C and C++.
+        include: folders to search for headers.
+        define: macros, ``NAME`` or ``NAME=VALUE``.
+        exports: functions to export: to call one instead of running ``main``, which then need not
+            exist.
         clang: a system clang to use instead of the bundled zig.
-        stack_bytes: size of the C stack.
+        sysroot: folder of a system clang's WASI library, see ``find_toolchain``.
+        libc: ``wasi`` or ``tiny``; C++ needs ``wasi``. None for ``toolchain.DEFAULT_LIBC``, or
+            what the language needs.
+        stack_bytes: size of the C stack; None for ``toolchain.STACK_BYTES``.
         timeout: seconds after which a compiler is stopped.
 
     Raises:
@@ -74,17 +81,19 @@ def to_wasm(
     kind = _kind(sources)
     contents = [read_source(source) for source in sources]
     warnings = ""
-    if kind == ".c":
+    if kind in SOURCE_SUFFIXES:
+        stack_bytes = toolchain.STACK_BYTES if stack_bytes is None else stack_bytes
         _check_options(opt, define, exports, stack_bytes)
         for source, content in zip(sources, contents, strict=True):
             _check_c_text(source, content)
         wasm, warnings = toolchain.compile_c(
-            toolchain.find_toolchain(clang),
+            toolchain.find_toolchain(clang, sysroot),
             sources,
             opt=opt,
             include=include,
             define=define,
             exports=exports,
+            libc=libc or default_libc(sources),
             stack_bytes=stack_bytes,
             timeout=timeout,
         )
@@ -96,13 +105,19 @@ def to_wasm(
     return WasmSource(sources[0].name, wasm, warnings)
 
 
+def default_libc(sources: Sequence[Path]) -> str:
+    """The C library for a program that asks for none."""
+    cxx = any(source.suffix in toolchain.CXX_SUFFIXES for source in sources)
+    return toolchain.WASI if cxx else toolchain.DEFAULT_LIBC
+
+
 def _kind(sources: Sequence[Path]) -> str:
     for source in sources:
         if source.suffix not in SUFFIXES:
             read_source(source)  # a file that is not there has no kind
             raise UsageError(f"{source}: unknown kind of file, expected {_EXPECTED}")
-    if len(sources) > 1 and any(source.suffix != ".c" for source in sources):
-        raise UsageError("several files make one program only if all of them are C")
+    if len(sources) > 1 and any(source.suffix not in SOURCE_SUFFIXES for source in sources):
+        raise UsageError("several files make one program only if all of them are C or C++")
     return sources[0].suffix
 
 

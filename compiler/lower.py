@@ -9,10 +9,11 @@ as the entry does not reach it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler import isa
 from compiler.errors import CompileError, Place, UnsupportedError, UsageError
+from compiler.legalise import legalise
 from compiler.lower_analysis import analyse
 from compiler.lower_code import MASK, CodeBuilder, Native, NativeFunction
 from compiler.lower_context import Context, function_key, width
@@ -136,6 +137,8 @@ def lower(module: Module, *entries: Entry) -> Lowered:
     roots = [entry.function.index for entry in entries]
     if module.start is not None:
         roots.insert(0, module.start)
+    module = legalise(module, roots)
+    entries = tuple(replace(e, function=module.functions[e.function.index]) for e in entries)
     context = analyse(module, roots)
     functions: list[NativeFunction] = []
     for index in sorted(context.bodies):

@@ -65,7 +65,7 @@ class _Lowering:
             "block": self._block, "loop": self._loop, "if": self._if, "else": self._else,
             "end": self._end, "br": self._br, "return": self._br, "br_if": self._br_if,
             "br_table": self._br_table, "call": self._call, "call_indirect": self._call_indirect,
-            "nop": lambda step: None, "unreachable": lambda step: self.code.emit("unreachable"),
+            "nop": lambda step: None, "unreachable": self._unreachable,
             "drop": self._drop, "select": self._select, "local.get": self._local_get,
             "local.set": self._local_set, "local.tee": self._local_tee,
             "global.get": self._global_get, "global.set": self._global_set,
@@ -125,6 +125,11 @@ class _Lowering:
             self.code.emit("call", callee=op)
         else:
             raise self._refuse(step, "this instruction is not supported", "i")
+
+    def _unreachable(self, step: Step) -> None:
+        """The legalising pass says in an argument what it checks."""
+        args = step.instruction.args
+        self.code.emit("unreachable", args[0] if args else 0)
 
     # --- refusals ----------------------------------------------------------------------------
 

@@ -28,10 +28,13 @@ TRAP_REASONS = (
     "uninitialized element",
     "indirect call type mismatch",
     "out of bounds table access",
+    "invalid conversion to integer",
 )
 """Why an ``unreachable`` instruction traps, by its immediate, in the suite's words: 0 is the
 instruction of the source, the others are checks that the compiler adds."""
-UNREACHABLE, UNDEFINED, UNINITIALISED, MISMATCH, OUTSIDE_TABLE = range(len(TRAP_REASONS))
+UNREACHABLE, UNDEFINED, UNINITIALISED, MISMATCH, OUTSIDE_TABLE, INVALID_CONVERSION = range(
+    len(TRAP_REASONS)
+)
 
 
 @dataclass(frozen=True)

@@ -111,30 +111,34 @@ def prototype(
     include: Sequence[str | os.PathLike[str]] = (),
     define: Sequence[str] = (),
     clang: str | os.PathLike[str] | None = None,
+    sysroot: str | os.PathLike[str] | None = None,
+    libc: str | None = None,
 ) -> Prototype:
     """The prototype of a function of a program, given its source files.
 
     Args:
-        opt, include, define, clang: for C, as for ``compile_program``. Where the preprocessor
-            refuses a file or leaves no such function, the text of the file itself is read; the
-            compiler says afterwards what is wrong.
+        opt, include, define, clang, sysroot, libc: for C, as for ``compile_program``. Where the
+            preprocessor refuses a file or leaves no such function, the text of the file itself is
+            read; the compiler says afterwards what is wrong.
 
     Raises:
         UsageError: if the files are C and declare no such function, or not one of 32-bit
             integers.
     """
+    from compiler.frontend import SOURCE_SUFFIXES, default_libc, read_source
+
     paths = [Path(source) for source in sources]
-    if not all(path.suffix == ".c" for path in paths):
+    if not all(path.suffix in SOURCE_SUFFIXES for path in paths):
         return Prototype(name)
-    from compiler.frontend import read_source
     from compiler.toolchain import find_toolchain, preprocess
 
     plain = [read_source(path).decode("utf-8", "replace") for path in paths]
-    toolchain = find_toolchain(clang)
+    toolchain = find_toolchain(clang, sysroot)
+    libc = libc or default_libc(paths)
     texts = []
     for path in paths:
         try:
-            text = preprocess(toolchain, path, opt=opt, include=include, define=define)
+            text = preprocess(toolchain, path, opt=opt, include=include, define=define, libc=libc)
         except CompileError:
             continue
         texts.append((path, text))

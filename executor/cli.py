@@ -121,7 +121,7 @@ def _split_dashes(options: argparse.Namespace) -> argparse.Namespace:
     return options
 
 
-_FILE = "a .c, .wat, .wasm or .tok file"
+_FILE = "a .c, .cpp, .wat, .wasm or .tok file"
 
 
 def _program(parser: argparse.ArgumentParser) -> None:
@@ -130,14 +130,26 @@ def _program(parser: argparse.ArgumentParser) -> None:
 
 
 def _compile_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("compiling C")
+    group = parser.add_argument_group("compiling C and C++")
     group.add_argument("-O", dest="opt", choices=tuple("0123sz"), default="2", help="default -O2")
     group.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     group.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
     group.add_argument(
-        "--with", dest="more", action="append", default=[], metavar="FILE", help="one more C file"
+        "--with",
+        dest="more",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="one more C or C++ file",
     )
     group.add_argument("--clang", metavar="PROGRAM", help="a system clang instead of zig's")
+    group.add_argument("--sysroot", metavar="DIR", help="where that clang's WASI library is")
+    group.add_argument(
+        "--libc", choices=("wasi", "tiny"), help="the whole C library, or a small one of our own"
+    )
+    group.add_argument(
+        "--stack", metavar="BYTES", type=_bytes, help="size of the C stack; default 32K"
+    )
 
 
 def _run_options(parser: argparse.ArgumentParser) -> None:

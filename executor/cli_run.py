@@ -31,6 +31,9 @@ def compile_job(options: argparse.Namespace) -> Job:
             include=tuple(options.include),
             define=tuple(options.define),
             clang=options.clang,
+            sysroot=options.sysroot,
+            libc=options.libc,
+            stack_bytes=options.stack,
         )
     warnings = job.program.report.get("warnings")
     if warnings:

@@ -33,11 +33,15 @@ def prepare(
     include: Sequence[Path] = (),
     define: Sequence[str] = (),
     clang: Path | None = None,
+    sysroot: Path | None = None,
+    libc: str | None = None,
+    stack_bytes: int | None = None,
 ) -> Job:
     """Compile what is not compiled yet, for its own entry or for a call.
 
     Args:
-        opt, include, define, clang: for C, see ``compile_program``.
+        opt, include, define, clang, sysroot, libc, stack_bytes: for C and C++, see
+            ``compile_program``.
 
     Raises:
         UsageError: for a call that does not fit the function's prototype.
@@ -48,7 +52,15 @@ def prepare(
     def compiled(call: Call | None = None) -> Program:
         if not isinstance(program, Program):
             return compile_program(
-                program, call=call, opt=opt, include=include, define=define, clang=clang
+                program,
+                call=call,
+                opt=opt,
+                include=include,
+                define=define,
+                clang=clang,
+                sysroot=sysroot,
+                libc=libc,
+                stack_bytes=stack_bytes,
             )
         if call is None:
             return program
@@ -63,7 +75,16 @@ def prepare(
         kind = Prototype(name)
     else:
         sources = [program] if isinstance(program, str | os.PathLike) else program
-        kind = prototype(sources, name, opt=opt, include=include, define=define, clang=clang)
+        kind = prototype(
+            sources,
+            name,
+            opt=opt,
+            include=include,
+            define=define,
+            clang=clang,
+            sysroot=sysroot,
+            libc=libc,
+        )
     kind.check(arguments)
     return Job(compiled(call), call, kind)
 

@@ -2,6 +2,7 @@
  * Arguments: [M N], 2 and 2 if none are given. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <transputer.h>
 
 static int calls;
 

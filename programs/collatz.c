@@ -2,6 +2,7 @@
  * Arguments: [START], 6 if none is given. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <transputer.h>
 
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 6;

@@ -1,6 +1,7 @@
 /* The CRC-32 of zip and Ethernet, bit by bit: shifts and exclusive-or.
  * Arguments: [TEXT], "123456789" if none is given, whose CRC is cbf43926. */
 #include <stdio.h>
+#include <transputer.h>
 
 unsigned crc32(const char *text) {
   unsigned crc = ~0u;

@@ -3,6 +3,7 @@
  * Arguments: [N], 7 if none is given. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <transputer.h>
 
 unsigned fib_loop(int n) {
   unsigned current = 0, next = 1;

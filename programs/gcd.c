@@ -2,6 +2,7 @@
  * Arguments: [A B], 48 and 36 if none are given. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <transputer.h>
 
 int gcd(int a, int b) {
   while (b) {

@@ -5,6 +5,7 @@
  * Input: n (1 to 20), then n rows of n costs. Output: after each row the columns of the rows so
  * far and their cost; at the end the assignment and the optimal cost. Columns count from 1. */
 #include <stdio.h>
+#include <transputer.h>
 
 #define MAX_N 20
 #define FAR 0x7fffffff

@@ -2,6 +2,7 @@
  * Arguments: [LIMIT], 30 if none is given. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <transputer.h>
 
 #define MAX_LIMIT 10000
 

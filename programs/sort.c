@@ -1,6 +1,7 @@
 /* Bubble sort and quicksort of the same numbers, and what each one compares.
  * Input: up to 100 numbers; ten of its own if there are none. */
 #include <stdio.h>
+#include <transputer.h>
 
 #define MAX_COUNT 100
 

@@ -10,6 +10,7 @@
  * A row of a band has three minirows and so has a box, and a digit that fits in one minirow only
  * of its row (or box) fits nowhere else in that minirow's box (or row). */
 #include <stdio.h>
+#include <transputer.h>
 #include <string.h>
 
 #define BANDS 3

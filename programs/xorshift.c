@@ -2,6 +2,7 @@
  * Arguments: [COUNT [SEED]], 5 and 1 if none are given. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <transputer.h>
 
 static unsigned next(unsigned state) {
   state ^= state << 13;

@@ -13,6 +13,14 @@ from compiler.wasm import decode
 from executor.reference import DEFAULT_FUEL, ReferenceResult, run_reference
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
+STANDARD = frozenset(
+    f"{name}.c"
+    for name in (
+        "json", "matrix", "queens", "sha256", "base64", "factorial", "dijkstra", "regex", "tokens",
+        "mandelbrot",
+    )
+)  # fmt: skip
+"""Programs that need the whole C library (``test_wasi_programs.py``)."""
 
 
 @cache
@@ -21,13 +29,13 @@ def compiled(text: str, opt: str = "-O2", exports: tuple[str, ...] = ()) -> byte
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.c"
         path.write_text(text)
-        return to_wasm(path, opt=opt, exports=exports).wasm
+        return to_wasm(path, opt=opt, exports=exports, libc="tiny").wasm
 
 
 @cache
 def compiled_program(name: str, opt: str = "-O2") -> bytes:
     """The module of one of the project's programs."""
-    return to_wasm(PROGRAMS / name, opt=opt).wasm
+    return to_wasm(PROGRAMS / name, opt=opt, libc="tiny").wasm
 
 
 def export_names(wasm: bytes) -> set[str]:

@@ -277,7 +277,14 @@ def test_the_wheel_holds_the_library_and_the_programs():
         packed = {path for pattern in patterns for path in folder.glob(pattern)}
         missed = {
             path
-            for path in folder.iterdir()
-            if path.is_file() and path.suffix not in (".py", ".pyc") and path.name != "py.typed"
+            for path in folder.rglob("*")
+            if path.is_file()
+            and path.suffix not in (".py", ".pyc")
+            and path.name != "py.typed"
+            and all(
+                (part / "__init__.py").exists() is (part == folder)
+                for part in path.parents
+                if part.is_relative_to(folder)
+            )
         }
         assert packed and missed == packed

@@ -37,7 +37,7 @@ COUNTER = """(module
   (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
   (func (export "half") (param i32) (global.set $n (i32.const 77)) (unreachable))
   (func (export "float") (param f32) (result f32)
-    (global.set $n (i32.const 100)) (f32.neg (local.get 0)))
+    (global.set $n (i32.const 100)) (drop (ref.null func)) (local.get 0))
   (func $deep (export "deep") (call $deep)))"""
 
 

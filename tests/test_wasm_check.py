@@ -76,13 +76,9 @@ def refused(body: str, parts: str = "", signature: str = "") -> UnsupportedError
 @pytest.mark.parametrize(
     ("body", "instruction", "remedy"),
     [
-        ("(drop (i64.add (i64.const 1) (i64.const 2)))", "i64.add", "32-bit"),
-        ("(drop (f32.neg (f32.const 1)))", "f32.neg", "fixed-point"),
-        ("(drop (f64.sqrt (f64.const 2.5)))", "f64.sqrt", "fixed-point"),
         ("(drop (table.get (i32.const 0)))", "table.get", "mvp"),
         ("(table.copy (i32.const 0) (i32.const 1) (i32.const 2))", "table.copy", "mvp"),
         ("(drop (ref.null func))", "ref.null", "mvp"),
-        ("(drop (i32.trunc_sat_f32_s (f32.const 0)))", "i32.trunc_sat_f32_s", "fixed-point"),
     ],
 )
 def test_what_cannot_be_run_is_refused_with_function_and_instruction(

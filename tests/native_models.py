@@ -12,10 +12,14 @@ import numpy as np
 
 from example_models import VOCAB, random_model
 from executor.checkpoint import Array, Checkpoint
+from executor.config import ModelConfig
 
 N_MODELS = 300
 ONE, BEFORE, SQUARE_BEFORE, NUMBER, SQUARE = 2, 6, 7, 8, 9
 HEADS, MEAN_HEAD = 6, 5
+Entry = dict[int, float]
+Row = tuple[Entry, Entry]
+"""Two rows of weights, by slot."""
 Rows = tuple[Array, Array]
 """Query and key of one head, each (2, d_model)."""
 
@@ -160,3 +164,86 @@ def _set_head(checkpoint: Checkpoint, layer: int, head: int, rows: Rows) -> None
     projection = checkpoint.weights[f"attn.{layer}.in_proj_weight"]
     for part, values in enumerate(rows):
         projection[12 * part + 2 * head : 12 * part + 2 * head + 2] = values
+
+
+def split_model(seed: int) -> Checkpoint:
+    """A small interpreter with everything that splits specialised code, otherwise random.
+
+    A marked token is the latest of an extreme and moves a cursor, a running sum. The code of the
+    token at the cursor opens one neuron each, other neurons count how far back the mark is. Marked
+    tokens also write to a table, by a key that is one of its values; all others have key 0.
+    """
+    rng = np.random.default_rng(2000 + seed)
+    vocab, codes, wide, snap = 40, 6, 20, 1.5 * 2.0**48
+    p, square, one, mark, code, code_square, step, number, number_square = range(9)
+    latest, mean, total, got, got_square, key, key_square, found, out, there, there_square = range(
+        9, 20
+    )
+    modes = (("latest", "mean", "latest", "latest"),) + (("latest",) * 4,) * 2
+    config = ModelConfig(
+        vocab, d_model=wide, n_heads=10, n_layers=3, d_ffn=20, stop_tokens=(0,),
+        head_modes=tuple((*layer, *("latest",) * 6) for layer in modes),
+    )  # fmt: skip
+    weights = {name: np.zeros(shape) for name, shape in config.shapes.items()}
+    tokens = weights["tok.weight"]
+    tokens[:, one], tokens[:, total] = 1.0, snap
+    tokens[:, mark] = tokens[:, step] = rng.random(vocab) < 0.3
+    tokens[0, mark] = 1.0
+    tokens[:, code] = rng.integers(0, codes, vocab)
+    tokens[:, number] = rng.integers(0, 6, vocab) * (rng.random(vocab) < 0.8)
+    tokens[:, code_square], tokens[:, number_square] = tokens[:, code] ** 2, tokens[:, number] ** 2
+
+    def head(layer: int, n: int, query: Row, keys: Row, values: Row, outs: tuple[int, ...]) -> None:
+        rows = weights[f"attn.{layer}.in_proj_weight"].reshape(3, -1, wide)
+        for part, entries in enumerate((query, keys, values)):
+            for component, entry in enumerate(entries):
+                for slot, weight in entry.items():
+                    rows[part, 2 * n + component, slot] = weight
+        for component, slot in enumerate(outs):
+            weights[f"attn.{layer}.out_proj.weight"][slot, 2 * n + component] = 1.0
+
+    def neuron(layer: int, n: int, gate: Entry, value: Entry, slot: int, down: float) -> None:
+        for slot_, weight in gate.items():
+            weights[f"gate.{layer}.weight"][n, slot_] = weight
+        for slot_, weight in value.items():
+            weights[f"value.{layer}.weight"][n, slot_] = weight
+        weights[f"down.{layer}.weight"][slot, n] = down
+
+    by_position: Row = ({p: 2.0}, {square: -1.0})
+    head(0, 0, ({one: 1.0}, {}), ({mark: 1.0}, {}), ({p: 1.0}, {}), (latest,))
+    head(0, 1, ({}, {}), ({}, {}), ({step: 1.0}, {}), (mean,))
+    neuron(0, 0, {p: 1.0, one: 1.0}, {mean: 1.0}, total, 1.0)
+    cursor = {total: 1.0, one: -snap}
+    head(
+        1,
+        0,
+        (cursor, {one: 1.0}),
+        by_position,
+        ({code: 1.0}, {code_square: 1.0}),
+        (got, got_square),
+    )
+    before = ({p: 1.0, one: -1.0}, {one: 1.0})
+    numbers: Row = ({number: 1.0}, {number_square: 1.0})
+    head(1, 1, before, by_position, numbers, (there, there_square))
+    neuron(1, 18, {mark: 1.0}, {there: 1.0}, key, 1.0)
+    neuron(1, 19, {mark: 1.0}, {there_square: 1.0}, key_square, 1.0)
+    for c in range(codes):
+        value = {slot: float(rng.integers(-2, 3)) for slot in (number, there, one)}
+        gate = {one: 1.0 - c * c, got: 2.0 * c, got_square: -1.0}
+        neuron(1, c, gate, value, out, 1.0)
+    for n, distance in enumerate(rng.permutation(6)[:3]):
+        jump = float(rng.integers(1, 5))
+        for i in (0, 1):
+            counted = {there: 1.0, number: 1.0} if n else {p: 1.0, latest: -1.0}
+            gate = {**counted, one: -float(distance) + i}
+            neuron(1, codes + 2 * n + i, gate, {one: 1.0}, out, jump if i else -jump)
+    table: Row = ({key: 2.0}, {key_square: -1.0})
+    query = {there: 1.0, one: float(rng.integers(-1, 2))}
+    head(2, 0, (query, {one: 1.0}), table, ({key: 1.0}, {out: 1.0}), (found, out))
+    rows = weights["head.weight"]
+    b = np.arange(30.0)
+    rows[:30, out], rows[:30, one] = 2 * b, -(b**2)
+    rows[30:, [out, found, got, one]] = rng.integers(-3, 4, (vocab - 30, 4))
+    rows[30:, one] -= 3.0
+    prompt = tuple(rng.integers(0, vocab, 10).tolist()) if seed % 3 == 0 else ()
+    return Checkpoint(config, tuple(map(str, range(vocab))), weights, (0, *prompt))

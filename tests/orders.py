@@ -258,7 +258,9 @@ class Pass:
         live = [head for head in used if modes[head] == "latest"]
         winners = np.stack([winners_of(query[h], key[h]) for h in live], axis=1)
         p = np.arange(len(projected))[:, None]
-        anywhere = np.random.default_rng(layer).integers(0, p + 1, (len(p), len(live)))
+        # Scores of positions far beyond the winner may be rounded: compiler/score_bits.py.
+        near = np.minimum(p, 2 * winners + 2)
+        anywhere = np.random.default_rng(layer).integers(0, near + 1)
         rivals = np.stack([winners, winners - 1, winners + 1, anywhere], axis=2)
         rivals = np.clip(rivals, 0, p[:, :, None])
         return Attention(live, [h for h in used if modes[h] == "mean"], winners, rivals)

@@ -13,17 +13,18 @@ from example_models import VOCAB, lookup_model, lookups, random_model
 from executor.checkpoint import Checkpoint
 from executor.config import ModelConfig
 from executor.loading import build_checkpoint
-from executor.native import NativeEngine, describe
+from executor.native import NativeEngine, describe, splits
 from executor.native.classify import Name
 from executor.native.generate import generate
 from executor.standard_engine import StandardEngine
-from native_models import N_MODELS, native_model
+from native_models import N_MODELS, native_model, split_model
 
 LENGTH = 150
 
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splits, "MOST_LINES", 1500)  # small code is compiled fast
     monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "native"))
 
 
@@ -49,6 +50,43 @@ def test_all_models(seed: int) -> None:
     agrees(native_model(seed), seed)
 
 
+def runs(checkpoint: Checkpoint, seed: int) -> None:
+    """What a model writes after a random beginning, specialised and not, by a scan too."""
+    rng = np.random.default_rng(seed)
+    vocab = checkpoint.config.vocab_size
+    prompt = [*checkpoint.rom, *rng.integers(0, vocab, 90).tolist()]
+    special = make(checkpoint)
+    special.feed(prompt[:-1])
+    written = special.extend(prompt[-1], (), 300).tolist()
+    slow = NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0", specialise=False)
+    slow.feed(prompt[:-1])
+    assert slow.extend(prompt[-1], (), 300).tolist() == written
+    tokens = [*prompt, *rng.integers(0, vocab, 150).tolist()]
+    assert make(checkpoint).predict(tokens) == StandardEngine(checkpoint).predict(tokens)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_models_that_split(seed: int) -> None:
+    runs(split_model(seed), seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3, 100))
+def test_more_models_that_split(seed: int) -> None:
+    runs(split_model(seed), seed)
+
+
+def test_the_models_have_everything_that_splits() -> None:
+    text = ""
+    for seed in range(3):
+        model = split_model(seed)
+        special = generate(model.config, model.weights, model.rom).special
+        assert special is not None
+        text += "\n".join(special.described)
+    for part in ("decides about most", "how far back", "exact sum", "come later", "is its key"):
+        assert part in text, text
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100))
 def test_models_without_forced_heads(seed: int) -> None:
@@ -60,7 +98,7 @@ def test_the_models_have_heads_of_every_class_and_families() -> None:
     families = 0
     for seed in range(20):
         model = native_model(seed)
-        generated = generate(model.config, model.weights)
+        generated = generate(model.config, model.weights, specialised=False)
         found.update(reader.kind.name for reader in generated.heads)
         families += len(generated.families)
     assert set(found) == set(get_args(Name))
@@ -70,9 +108,8 @@ def test_the_models_have_heads_of_every_class_and_families() -> None:
 
 def test_names_of_inner_blocks_are_no_others() -> None:
     """A declaration that reads what it declares would be undefined."""
-    sources = [generate(m.config, m.weights).source for m in map(native_model, range(12))]
-    machine = build_checkpoint()
-    sources.append(generate(machine.config, machine.weights).source)
+    models = [*map(native_model, range(12)), build_checkpoint()]
+    sources = [generate(m.config, m.weights, specialised=False).source for m in models]
     text = "\n".join(sources)
     outer = set(re.findall(r"^    const \w+ (\w+) =", text, re.MULTILINE))
     inner = set(re.findall(r"^     .*const \w+ (\w+) =", text, re.MULTILINE))

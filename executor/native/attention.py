@@ -16,6 +16,21 @@ from executor.codegen import Cache
 from executor.liveness import Head
 from executor.native.classify import Kind, classify, is_of_token, key_values
 from executor.native.forms import HERE, Form, Linear, can_shift, shifted
+from executor.native.nodes import (
+    AddTo,
+    AsDouble,
+    Back,
+    Cell,
+    Extreme,
+    Insert,
+    Load,
+    Mean,
+    Nearest,
+    Query,
+    Quotient,
+    Store,
+    Weight,
+)
 from executor.native.state import Description, State
 from executor.native.writer import Writer
 
@@ -121,8 +136,9 @@ class Attention:
             name = f"sum_{cache.name}_{row}"
             self.state.fields.append(f"double {name}; /* of a value over all tokens */")
             self._say(f"e->{name} += {self.writer.text(values[row])};")
+            self.writer.program.effects[name] = AddTo(values[row])
             text = f"e->{name} / (position + 1.0)"
-            means[row] = self.writer.variable("mean", text, rounded=True)
+            means[row] = self.writer.variable("mean", text, Mean(name), rounded=True)
         for reader in readers:
             self._deliver(cache, reader, means, results, "running sums")
 
@@ -141,22 +157,23 @@ class Attention:
             if kind.name == "quotient":
                 x, y = (w.text(q) for q in reader.query)
                 text = f"nearest_quotient(&e->core.status, {x}, {y}, p)"
-                base, back = w.position(text), 0
+                base, back = w.position(text, Quotient(*reader.query)), 0
             elif kind.back is None:
                 query = w.combine([(1.0 / kind.scale, reader.query[0])])
                 text = f"nearest(&e->core.status, {w.text(query)}, p)"
                 known = self._positions.get(w.text(query))
-                base = known or w.position(text, ("nearest", *query.key()))
+                base = known or w.position(text, Nearest(query), ("nearest", *query.key()))
                 back = 0
             else:
                 base, back = "p", kind.back
             if back and (stored or any(values[row].form.p for row in rows)):
-                base, back = w.position(f"before(p, {back})", ("before", back)), 0
+                base, back = w.position(f"before(p, {back})", Back(back), ("before", back)), 0
             found = {}
             for row in rows:
                 if row in stored:
                     column, factor = stored[row]
-                    one = w.variable("v", f"e->columns[{column}][{base}]")
+                    text = f"LOAD_{column}({base})"
+                    one = w.variable("v", text, Load(column, base))
                     if w.is_rounded(values[row]):
                         w.rounded.add(one.variables[0][1])
                     found[row] = w.combine([(factor, one)])
@@ -175,7 +192,8 @@ class Attention:
         if key not in self.state.stored:
             text = self.writer.text(scaled)
             self.state.stored[key] = len(self.state.columns)
-            self._say(f"e->columns[{len(self.state.columns)}][p] = {text};")
+            self._say(f"STORE_{len(self.state.columns)}(p, {text});")
+            self.writer.program.effects[f"column {self.state.stored[key]}"] = Store(scaled)
             self.state.columns.append(text)
         return self.state.stored[key], factor
 
@@ -184,7 +202,7 @@ class Attention:
         moved = Linear(shifted(form, base, back))
         if not form.p:
             return moved
-        there = self.writer.variable("d", f"(double){base}")
+        there = self.writer.variable("d", f"(double){base}", AsDouble(base))
         self._positions[there.variables[0][1]] = base
         return self.writer.combine([(1.0, moved), (form.p, there)])
 
@@ -212,6 +230,7 @@ class Attention:
             self._say(f"    const int better = {compare};")
             texts = [w.text(values[row]) for row in stored]
             weight = "1" if mean else "p"
+            w.program.effects[name] = Extreme(score, mean, tuple(values[row] for row in stored))
             self._say(f"    if (better {'>' if mean else '>='} 0) {{")
             self._say(f"        e->{name}.x.key = score, e->{name}.x.weight = {weight};")
             for k, text in enumerate(texts):
@@ -225,7 +244,7 @@ class Attention:
             self._say("}")
             found = self._record(
                 [f"e->{name}.v{k}" for k in range(len(stored))],
-                f"e->{name}.x.weight", mean, stored, rows, values,
+                f"e->{name}.x.weight", mean, stored, rows, values, name,
             )  # fmt: skip
             self._deliver(cache, reader, found, results, f"1 record, {len(stored)} values")
 
@@ -237,19 +256,19 @@ class Attention:
         stored: Sequence[int],
         rows: Sequence[int],
         values: Sequence[Linear],
+        owner: str,
     ) -> dict[int, Linear]:
         """The values of a record: read or, if not stored, computed from its position."""
         w = self.writer
-        if mean:
-            cells = [f"{cell} / (double){weight}" for cell in cells]
-        found = {
-            row: w.variable("v", cell, mean or w.is_rounded(values[row]))
-            for row, cell in zip(stored, cells, strict=True)
-            if row in rows
-        }
+        found = {}
+        for row, cell in zip(stored, cells, strict=True):
+            if row in rows:
+                node = Cell(owner, cell, values[row], weight if mean else "")
+                text = f"{cell} / (double){weight}" if mean else cell
+                found[row] = w.variable("v", text, node, mean or w.is_rounded(values[row]))
         again = [row for row in rows if row not in found]
         if again:
-            base = w.position(weight)
+            base = w.position(weight, Weight(owner, weight))
             found |= {row: self._again(values[row].form, base) for row in again}
         return found
 
@@ -258,23 +277,25 @@ class Attention:
         cache: Cache,
         values: Sequence[Linear],
         readers: Sequence[Reader],
-    ) -> tuple[list[int], list[str]]:
-        """Rows to be stored with every key of a structure, and the C of their values."""
+    ) -> list[int]:
+        """Rows to be stored with every key of a structure."""
         rows = sorted({row for reader in readers for row in self._rows(cache, reader)})
         mean = cache.mode == "mean"
-        stored = [row for row in rows if mean or not _is_cheap(values[row])]
-        return stored, [self.writer.text(values[row]) for row in stored]
+        return [row for row in rows if mean or not _is_cheap(values[row])]
 
-    def _fill(self, fresh: str, mean: bool, texts: Sequence[str]) -> None:
-        self._say(f"{fresh}[0].i = {'1' if mean else 'p'};")
-        for k, text in enumerate(texts):
-            self._say(f"{fresh}[{k + 1}].d = {text};")
+    def _insert(self, name: str, insert: Insert) -> None:
+        """Fill the record and insert it."""
+        self.writer.program.effects[name] = insert
+        self._say(f"{insert.fresh}[0].i = {'1' if insert.mean else 'p'};")
+        for k, value in enumerate(insert.values):
+            self._say(f"{insert.fresh}[{k + 1}].d = {self.writer.text(value)};")
+        self._say(insert.call.format(*map(self.writer.text, insert.arguments)))
 
     def _query(
         self,
         cache: Cache,
         reader: Reader,
-        call: str,
+        query: Query,
         stored: Sequence[int],
         values: Sequence[Linear],
         results: Results,
@@ -282,10 +303,13 @@ class Attention:
     ) -> None:
         w = self.writer
         record = w.name("r")
+        w.program.nodes[record] = query
+        call = query.call.format(*map(w.text, query.arguments))
         self._say(f"const cell *const {record} = {call};")
         cells = [f"{record}[{k + 1}].d" for k in range(len(stored))]
         rows = self._rows(cache, reader)
-        found = self._record(cells, f"{record}[0].i", cache.mode == "mean", stored, rows, values)
+        mean, weight = cache.mode == "mean", f"{record}[0].i"
+        found = self._record(cells, weight, mean, stored, rows, values, record)
         self._deliver(cache, reader, found, results, f"{how}, {len(stored)} values with each")
 
     def _few_valued(
@@ -299,7 +323,7 @@ class Attention:
         w, name, mean = self.writer, f"few_{cache.name}", cache.mode == "mean"
         assert is_of_token(key)
         distinct, which = key_values(key)
-        stored, texts = self._keyed(cache, values, readers)
+        stored = self._keyed(cache, values, readers)
         self.state.fields.append(f"few {name};")
         numbers = ", ".join(repr(float(x)) for pair in distinct for x in pair)
         self.state.constants.append(f"static const double keys_{cache.name}[] = {{{numbers}}};")
@@ -307,16 +331,16 @@ class Attention:
             f"&e->core.status, {int(mean)}, {len(stored)}, keys_{cache.name}, {len(distinct)}"
         )
         self.state.start.append(f"few_start(&e->{name}, {arguments});")
-        self.state.clear.append(f"free(e->{name}.records);")
-        fresh = w.name("fresh")
-        self._say(f"cell *const {fresh} = few_fresh(&e->{name});")
-        self._fill(fresh, mean, texts)
+        self.state.clear.append(f"few_clear(&e->{name});")
         index = w.combine([(1.0, Linear(_token_form(which.astype(float))))])
-        self._say(f"few_insert(&e->{name}, (int)({w.text(index)}));")
+        given = tuple(values[row] for row in stored)
+        call = f"few_insert(&e->{name}, (int)({{0}}));"
+        fresh = f"few_fresh(&e->{name})"
+        self._insert(name, Insert("few", fresh, mean, given, call, (index,)))
         for reader in readers:
-            x, y = (w.text(q) for q in reader.query)
-            call = f"few_query(&e->{name}, &e->core.status, {x}, {y})"
-            self._query(cache, reader, call, stored, values, results, f"{len(distinct)} records")
+            call = f"few_query(&e->{name}, &e->core.status, {{0}}, {{1}})"
+            query = Query(name, call, reader.query)
+            self._query(cache, reader, query, stored, values, results, f"{len(distinct)} records")
 
     def _indexed(
         self,
@@ -327,16 +351,17 @@ class Attention:
         results: Results,
     ) -> None:
         w, name = self.writer, f"table_{cache.name}"
-        stored, texts = self._keyed(cache, values, readers)
+        stored = self._keyed(cache, values, readers)
         self.state.fields.append(f"table {name};")
         self.state.start.append(f"table_start(&e->{name}, &e->core.status, {len(stored)});")
         self.state.clear.append(f"table_clear(&e->{name});")
-        self._fill(f"e->{name}.fresh", False, texts)
-        self._say(f"table_insert(&e->{name}, {w.text(key[0])}, {w.text(key[1])});")
+        given = tuple(values[row] for row in stored)
+        call = f"table_insert(&e->{name}, {{0}}, {{1}});"
+        self._insert(name, Insert("table", f"e->{name}.fresh", False, given, call, key))
         for reader in readers:
             query = w.combine([(1.0 / reader.kind.scale, reader.query[0])])
-            call = f"table_query(&e->{name}, {w.text(query)})"
-            self._query(cache, reader, call, stored, values, results, "a record for every key")
+            found = Query(name, f"table_query(&e->{name}, {{0}})", (query,))
+            self._query(cache, reader, found, stored, values, results, "a record for every key")
 
     def _general(
         self,
@@ -346,22 +371,21 @@ class Attention:
         readers: Sequence[Reader],
         results: Results,
     ) -> None:
-        w, name, mean = self.writer, f"hull_{cache.name}", cache.mode == "mean"
-        stored, texts = self._keyed(cache, values, readers)
+        name, mean = f"hull_{cache.name}", cache.mode == "mean"
+        stored = self._keyed(cache, values, readers)
         down = any((r.query[1].constant or -1.0) < 0.0 for r in readers)
         self.state.fields.append(f"hull {name};")
         arguments = f"&e->core.status, {int(mean)}, {len(stored)}, {int(down)}"
         self.state.start.append(f"hull_start(&e->{name}, {arguments});")
         self.state.clear.append(f"hull_clear(&e->{name});")
-        self._fill(f"e->{name}.fresh", mean, texts)
-        keys = f"{w.text(key[0])}, {w.text(key[1])}"
-        self._say(f"hull_insert(&e->{name}, {keys}, e->{name}.fresh);")
+        given = tuple(values[row] for row in stored)
+        call = f"hull_insert(&e->{name}, {{0}}, {{1}}, e->{name}.fresh);"
+        self._insert(name, Insert("hull", f"e->{name}.fresh", mean, given, call, key))
         self._say("if (e->core.status.error)")
         self._say("    return -1;")
         for reader in readers:
-            x, y = (w.text(q) for q in reader.query)
-            call = f"hull_query(&e->{name}, {x}, {y})"
-            self._query(cache, reader, call, stored, values, results, "a record for every vertex")
+            query = Query(name, f"hull_query(&e->{name}, {{0}}, {{1}})", reader.query)
+            self._query(cache, reader, query, stored, values, results, "a record for every vertex")
 
 
 def _support(row: Array) -> list[int]:

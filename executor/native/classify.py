@@ -17,6 +17,8 @@ from executor.config import Mode
 from executor.native.forms import HERE, Linear
 
 MOST_DISTINCT_KEYS = 16
+MOST_KEYS_BY_TOKEN = 256
+"""As many, if they are not those of a table."""
 
 Name = Literal[
     "self", "uniform", "extreme", "position", "quotient", "few-valued", "indexed", "general"
@@ -102,8 +104,12 @@ def _position(mode: Mode, key: tuple[Linear, Linear], query: tuple[Linear, Linea
 
 def _few(key: tuple[Linear, Linear]) -> Kind | None:
     """Keys that depend on the token and take few values."""
-    n = len(key_values(key)[0]) if is_of_token(key) else MOST_DISTINCT_KEYS + 1
-    if n > MOST_DISTINCT_KEYS:
+    if not is_of_token(key):
+        return None
+    values = key_values(key)[0]
+    n = len(values)
+    squares = bool((values[:, 1] == -((values[:, 0] / 2) ** 2)).all())
+    if n > (MOST_DISTINCT_KEYS if squares else MOST_KEYS_BY_TOKEN):
         return None
     return Kind("few-valued", f"the key depends on the token and takes {n} values")
 

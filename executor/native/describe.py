@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from executor.checkpoint import Checkpoint
 from executor.native.families import Family
 from executor.native.generate import Generated, generate
+from executor.native.kept import code_of
 from executor.native.neurons import Neurons
 
 TOKEN_BYTES = (2, 4)
@@ -16,7 +17,7 @@ TOKEN_BYTES = (2, 4)
 def describe(checkpoint: Checkpoint) -> str:
     """Heads, neurons, slots and output head of a model with two-dimensional heads."""
     config = checkpoint.config
-    found = generate(config, checkpoint.weights)
+    found = generate(config, checkpoint.weights, specialised=False)
     lines: list[str] = []
     for layer in range(config.n_layers):
         lines.append(f"layer {layer}")
@@ -34,7 +35,11 @@ def describe(checkpoint: Checkpoint) -> str:
         lines.append(f"  {same} tokens that score as one with a lower id does")
     size = TOKEN_BYTES[config.vocab_size > 1 << 16]
     numbers = len(found.columns)
+    splits = code_of(checkpoint, True, lambda line: None).splits
+    if any(line.startswith("  columns: not stored") for line in splits):
+        numbers = 0
     lines.append(f"stored for every token: {size} bytes, and {numbers} numbers of 8 bytes")
+    lines += splits
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ from executor.checkpoint import Checkpoint
 from executor.files import write_atomically
 from executor.native.build import load
 from executor.native.forms import MOST_TOKENS
-from executor.native.generate import generate
+from executor.native.kept import code_of
 
 OUT_OF_MEMORY, NOT_FINITE, TOO_LONG = 1, 2, 3
 
@@ -39,13 +39,15 @@ class NativeEngine:
         *,
         keep_source: str | os.PathLike[str] | None = None,
         say: Callable[[str], None] = warnings.warn,
-        optimisation: str = "-O2",
+        optimisation: str = "-O1",
+        specialise: bool = True,
     ) -> None:
         """Generate, compile or find in the cache, and load.
 
         Args:
             keep_source: a folder; the generated C is written there as ``engine.c``.
             say: told in one line what takes long or had to be done differently.
+            specialise: whether to run specialised code where there is something to it.
             optimisation: the C compiler's; less compiles faster and runs slower.
 
         Raises:
@@ -58,12 +60,12 @@ class NativeEngine:
                 f"the native engine needs heads of width 2, this model's are "
                 f"{config.d_head} wide; use --engine standard"
             )
-        generated = generate(config, checkpoint.weights)
-        self.source = generated.source
+        code = code_of(checkpoint, specialise, say)
+        self.source = code.source
         if keep_source is not None:
             _write_source(Path(keep_source), self.source)
         self._library = _declared(load(self.source, say, optimisation))
-        self._tables = generated.tables  # the engine holds pointers to them
+        self._tables = code.tables  # the engine holds pointers to them
         self._vocab_size = config.vocab_size
         self._stop: tuple[frozenset[int], npt.NDArray[np.uint8]] | None = None
         pointers = (ctypes.c_void_p * max(len(self._tables), 1))(

@@ -20,6 +20,7 @@ import numpy as np
 from executor.checkpoint import Array
 
 SMALLEST_FAMILY = 4
+MOST_DIRECTIONS = 8
 
 Row = tuple[Fraction, ...]
 Line3 = tuple[Fraction, Fraction, int]
@@ -80,33 +81,33 @@ def group_rows(
     ]
     left = set(range(len(tokens)))
     families: list[Family] = []
-    while True:
-        direction = _direction(
-            [exact[i] for i in sorted(left, key=lambda i: exact[i])], left, exact
-        )
-        found = _along(direction, left, exact) if direction else []
+    made = 1
+    while made:
         made = 0
-        for members in found:
-            family = _family(members, direction, tokens, exact, fixed, varying)
-            if family:
-                families.append(family)
-                left -= set(members)
-                made += 1
-        if not made:
-            break
+        for direction in _directions(sorted(left), exact):
+            for members in _along(direction, left, exact):
+                family = _family(members, direction, tokens, exact, fixed, varying)
+                if family:
+                    families.append(family)
+                    left -= set(members)
+                    made += 1
+            if made:
+                break
     return families, [Single(tokens[i], rows[i]) for i in sorted(left)]
 
 
-def _direction(ordered: Sequence[Row], left: set[int], exact: Sequence[Row]) -> Row:
-    """The commonest direction between neighbours in the order of rows; empty if none repeats."""
-    directions: Counter[Row] = Counter()
-    for one, other in zip(ordered, ordered[1:], strict=False):
-        difference = [b - a for a, b in zip(one, other, strict=True)]
+def _directions(left: Sequence[int], exact: Sequence[Row]) -> list[Row]:
+    """Directions between neighbours in the order of ids or of rows that repeat, commonest first."""
+    by_row = sorted(left, key=lambda i: exact[i])
+    pairs = [*zip(left, left[1:], strict=False), *zip(by_row, by_row[1:], strict=False)]
+    count: Counter[Row] = Counter()
+    for one, other in pairs:
+        difference = [b - a for a, b in zip(exact[one], exact[other], strict=True)]
         first = next((d for d in difference if d), None)
         if first is not None:
-            directions[tuple(d / first for d in difference)] += 1
-    best = directions.most_common(1)
-    return best[0][0] if best and best[0][1] >= SMALLEST_FAMILY - 1 else ()
+            count[tuple(d / first for d in difference)] += 1
+    common = count.most_common(MOST_DIRECTIONS)
+    return [direction for direction, n in common if n >= SMALLEST_FAMILY - 1]
 
 
 def _along(direction: Row, left: set[int], exact: Sequence[Row]) -> list[list[int]]:

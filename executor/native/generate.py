@@ -22,11 +22,22 @@ from executor.native.attention import Attention, Results
 from executor.native.families import Family, Single, group_rows
 from executor.native.forms import HERE, Form, Linear, grain
 from executor.native.neurons import Neurons, sort_neurons, write_neurons
+from executor.native.nodes import Accumulate, Program
 from executor.native.output import write_output
+from executor.native.special import Special, advance, columns, specialise
 from executor.native.state import Description, State
 from executor.native.writer import Writer
 
-RUNTIME = ("exact.h", "record.h", "hull.h", "position.h", "table.h", "few.h", "extreme.h")
+RUNTIME = (
+    "exact.h",
+    "record.h",
+    "hull.h",
+    "position.h",
+    "table.h",
+    "few.h",
+    "extreme.h",
+    "special.h",
+)
 TWO_BYTES = 1 << 16
 
 
@@ -49,10 +60,22 @@ class Generated:
     families: tuple[Family, ...]
     singles: tuple[Single, ...]
     columns: tuple[str, ...]
+    program: Program
+    special: Special | None
 
 
-def generate(config: ModelConfig, weights: Mapping[str, Array]) -> Generated:
-    """Generate the engine of a model with two-dimensional heads."""
+def generate(
+    config: ModelConfig,
+    weights: Mapping[str, Array],
+    prefix: Sequence[int] = (),
+    specialised: bool = True,
+) -> Generated:
+    """Generate the engine of a model with two-dimensional heads.
+
+    Args:
+        prefix: tokens that sequences are likely to start with.
+        specialised: whether to write specialised code too, where there is something to it.
+    """
     head = weights["head.weight"]
     outputs = sorted(support(head))
     tokens = np.sort(np.unique(head[:, outputs], axis=0, return_index=True)[1])
@@ -67,8 +90,15 @@ def generate(config: ModelConfig, weights: Mapping[str, Array]) -> Generated:
     walk.writer.say("/* logits */")
     write_output(walk.writer, walk.state, stream, families, singles)
     lines, tables, n_numbers = walk.writer.finish()
+    program = walk.writer.program
+    special = specialise(program, config.vocab_size, families, prefix) if specialised else None
+    kinds = [("double", f"table{i}") for i in range(n_numbers)]
+    kinds += [("uint64_t", f"mask{i}") for i in range(len(tables) - n_numbers)]
+    if special is not None:
+        kinds += [("double", f"wide{i}") for i in range(len(special.tables))]
+        tables += special.tables
     return Generated(
-        source=_source(config, walk, lines, len(tables), n_numbers),
+        source=_source(config, walk, lines, kinds, special),
         tables=tuple(tables),
         heads=tuple(walk.heads.described),
         neurons=tuple(walk.neurons),
@@ -76,6 +106,8 @@ def generate(config: ModelConfig, weights: Mapping[str, Array]) -> Generated:
         families=tuple(families),
         singles=tuple(singles),
         columns=tuple(walk.state.columns),
+        program=program,
+        special=special,
     )
 
 
@@ -142,6 +174,7 @@ class _Walk:
         gates, values = weights[f"gate.{number}.weight"], weights[f"value.{number}.weight"]
         found = sort_neurons(writer, self.row_sum, layer.neurons, gates, values, down, targets)
         after: dict[int, Linear] = {}
+        starts: dict[int, Linear] = {}
         for slot, name in targets.items():
             parts = [(1.0, self.stream[slot]), *found.always.get(slot, [])]
             total = writer.combine(parts, f"x{slot}")
@@ -151,8 +184,10 @@ class _Walk:
             writer.say(f"double {name} = {writer.text(total)};")
             if slot in found.rounded or writer.is_rounded(total):
                 writer.rounded.add(name)
-            after[slot] = Linear(variables=((1.0, name),))
-        write_neurons(writer, found)
+            after[slot], starts[slot] = Linear(variables=((1.0, name),)), total
+        added = write_neurons(writer, found)
+        for slot, start in starts.items():
+            writer.program.nodes[targets[slot]] = Accumulate(start, tuple(added[slot]))
         for slot, value in after.items():
             self.stream[slot] = value
         self.neurons.append(found)
@@ -185,21 +220,29 @@ def _describe(value: Linear) -> str:
 
 
 def _source(
-    config: ModelConfig, walk: _Walk, lines: Sequence[str], n_tables: int, n_numbers: int
+    config: ModelConfig,
+    walk: _Walk,
+    lines: Sequence[str],
+    kinds: Sequence[tuple[str, str]],
+    special: Special | None,
 ) -> str:
     """The C file: runtime, state of this model, its step, and the functions for Python."""
     state = walk.state
-    kinds = [("double", f"table{i}") for i in range(n_numbers)]
-    kinds += [("uint64_t", f"mask{i}") for i in range(n_tables - n_numbers)]
     n_columns = len(state.columns)
     fields = ["core core;", *(f"const {kind} *{name};" for kind, name in kinds)]
     fields += [f"double *columns[{max(n_columns, 1)}];", *state.fields]
+    fields.append("int ready, dropped; /* for specialised code; columns are not stored */")
     start = [f"e->{name} = tables[{i}];" for i, (_, name) in enumerate(kinds)] + state.start
+    later = special.refreshed if special is not None else ()
+    start += [f"e->{name}.refresh = refresh_{name}, e->{name}.owner = e;" for name in later]
     clear = [f"free(e->columns[{i}]);" for i in range(n_columns)] + state.clear
     body = "\n".join(lines)
     prologue = ["const int64_t p = e->core.length;", "const double position = (double)p;"]
     if "square" in body:
         prologue.append("const double square = position * position;")
+    drop = []
+    if special is not None and special.columns:
+        drop = ["    if (!e->core.length)", "        e->dropped = great[token];"]
     token = "uint16_t" if config.vocab_size <= TWO_BYTES else "uint32_t"
     return "\n".join(
         [
@@ -209,14 +252,22 @@ def _source(
             runtime("core.h"),
             *state.constants,
             _block("typedef struct {", fields, "} engine;"),
+            *(
+                f"static void refresh_{name}(void *owner, int64_t p, cell *record);"
+                for name in later
+            ),
             _block(
                 "static int engine_start(engine *e, const void *const *tables)\n{",
                 [*start, "return !e->core.status.error;"],
                 "}",
             ),
             _block("static void engine_clear(engine *e)\n{", [*clear, "(void)e;"], "}"),
+            columns(special, n_columns),
             "static int32_t step(engine *e, int32_t token)\n{",
-            f"    if (e->core.status.error || !make_room(&e->core, e->columns, {n_columns}))",
+            *drop,
+            *(f"    table_settle(&e->{name});" for name in later),
+            f"    const int n_stored = e->dropped ? 0 : {n_columns};",
+            "    if (e->core.status.error || !make_room(&e->core, e->columns, n_stored))",
             "        return -1;",
             *("    " + line for line in prologue),
             "    e->core.tokens[p] = (token_t)token;",
@@ -227,6 +278,7 @@ def _source(
             "    return best;",
             "}",
             "",
+            advance(special),
             runtime("api.h"),
         ]
     )

@@ -15,23 +15,32 @@ import numpy as np
 from executor.checkpoint import Array
 from executor.native.forms import Form, Linear, Place, exact_product, exact_sum
 from executor.native.grouping import Group, grouped
+from executor.native.nodes import Neuron, Product
 from executor.native.writer import Writer, number
 
 Sum = Callable[[Array], Linear]
 """The dot product of a row with the stream, as a value."""
 
 
+@dataclass(frozen=True)
+class Open:
+    """What an open neuron does: C, and the same as data, by slot."""
+
+    lines: tuple[str, ...]
+    adds: tuple[tuple[int, Neuron], ...]
+
+
 @dataclass
 class Neurons:
     """The neurons of one layer, sorted by what becomes of them.
 
-    ``always[slot]``: values added in any case. ``masked``: per word of bits, (bit, statements).
-    ``tested``: gate and statements. ``dead``, ``open``, ``known``: how many, for people.
+    ``always[slot]``: values added in any case. ``masked``: per word of bits, (bit, neurons).
+    ``tested``: gate and neurons. ``dead``, ``open``, ``known``: how many, for people.
     """
 
     always: dict[int, list[tuple[float, Linear]]] = field(default_factory=dict)
-    masked: dict[str, dict[int, list[str]]] = field(default_factory=dict)
-    tested: list[tuple[Linear, list[str]]] = field(default_factory=list)
+    masked: dict[str, dict[int, list[Open]]] = field(default_factory=dict)
+    tested: list[tuple[Linear, list[Open]]] = field(default_factory=list)
     sometimes: set[int] = field(default_factory=set)
     rounded: set[int] = field(default_factory=set)
     dead: list[int] = field(default_factory=list)
@@ -89,11 +98,11 @@ def _sort_group(
             _add(found, down[:, neuron], targets, _scaled(writer, gate, value))
         return
     if place is None:
-        lines: list[str] = []
+        opened = []
         for neuron, value in members:
             found.computed.append(neuron)
-            lines += _statements(writer, found, down[:, neuron], targets, "g", value, gate)
-        found.tested.append((gate, lines))
+            opened.append(_opened(writer, found, down[:, neuron], targets, "g", value, gate))
+        found.tested.append((gate, opened))
         return
     open_gate = np.maximum(form.table(place), 0.0)
     if not open_gate.any():
@@ -107,10 +116,10 @@ def _sort_group(
             continue
         word, bit = writer.bit(place, open_gate > 0.0)
         unit = bool((open_gate[open_gate > 0.0] == 1.0).all())
-        factor = Linear(Form(1.0)) if unit else Linear(_column_form(place, open_gate))
+        factor = Linear(_column_form(place, open_gate))
         text = "1.0" if unit else writer.text(factor)
-        lines = _statements(writer, found, down[:, neuron], targets, text, value, factor)
-        found.masked.setdefault(word, {}).setdefault(bit, []).extend(lines)
+        one = _opened(writer, found, down[:, neuron], targets, text, value, factor)
+        found.masked.setdefault(word, {}).setdefault(bit, []).append(one)
 
 
 def _known(place: Place, open_gate: Array, value: Linear) -> Form | None:
@@ -141,7 +150,10 @@ def _scaled(writer: Writer, gate: Linear, value: Linear) -> Linear:
     if value.constant == 1.0:
         return gate
     return writer.variable(
-        "product", f"({writer.text(gate)}) * ({writer.text(value)})", writer.is_rounded(value)
+        "product",
+        f"({writer.text(gate)}) * ({writer.text(value)})",
+        Product(gate, value),
+        writer.is_rounded(value),
     )
 
 
@@ -151,7 +163,7 @@ def _add(found: Neurons, down: Array, targets: dict[int, str], value: Linear) ->
             found.always.setdefault(slot, []).append((float(down[slot]), value))
 
 
-def _statements(
+def _opened(
     writer: Writer,
     found: Neurons,
     down: Array,
@@ -159,7 +171,7 @@ def _statements(
     gate: str,
     value: Linear,
     factor: Linear,
-) -> list[str]:
+) -> Open:
     """What an open neuron does: add gate times value to the slots."""
     text = writer.text(value)
     if gate == "1.0":
@@ -182,28 +194,41 @@ def _statements(
         size, sign = abs(float(down[slot])), "-=" if down[slot] < 0 else "+="
         scaled = product if size == 1.0 else f"{number(size)} * ({product})"
         lines.append(f"{targets[slot]} {sign} {scaled};")
-    return ["{ " + " ".join(lines) + " }"] if len(slots) > 1 else lines
+    adds = tuple((slot, Neuron(factor, value, float(down[slot]))) for slot in slots)
+    return Open(("{ " + " ".join(lines) + " }",) if len(slots) > 1 else tuple(lines), adds)
 
 
-def write_neurons(writer: Writer, found: Neurons) -> None:
-    """The statements for neurons that are open only sometimes."""
+def write_neurons(writer: Writer, found: Neurons) -> dict[int, list[Neuron]]:
+    """The statements for neurons that are open only sometimes; by slot, in this order."""
+    written: dict[int, list[Neuron]] = {}
     for word, bits in found.masked.items():
         everything = sum(1 << bit for bit in bits)
         outer = len(bits) > 1
         if outer:
             writer.say(f"if ({word} & {everything:#x}u) {{")
-        for bit, lines in bits.items():
+        for bit, members in bits.items():
             writer.say(("    " if outer else "") + f"if ({word} & {1 << bit:#x}u) {{")
-            for line in lines:
+            for line in _lines(members, written):
                 writer.say(("        " if outer else "    ") + line)
             writer.say(("    " if outer else "") + "}")
         if outer:
             writer.say("}")
     for group in grouped([gate for gate, _ in found.tested]):
-        _write_tested(writer, found, group)
+        _write_tested(writer, found, group, written)
+    return written
 
 
-def _write_tested(writer: Writer, found: Neurons, group: Group) -> None:
+def _lines(opened: Sequence[Open], written: dict[int, list[Neuron]]) -> list[str]:
+    """The statements of neurons, which are noted as written."""
+    for one in opened:
+        for slot, neuron in one.adds:
+            written.setdefault(slot, []).append(neuron)
+    return [line for one in opened for line in one.lines]
+
+
+def _write_tested(
+    writer: Writer, found: Neurons, group: Group, written: dict[int, list[Neuron]]
+) -> None:
     """Gates that are computed; of several with the same rest, first whether any can be open."""
     single = len(group.members) == 1 or group.rest.constant is not None
     if not single:
@@ -213,13 +238,13 @@ def _write_tested(writer: Writer, found: Neurons, group: Group) -> None:
         writer.say(f"    if ({writer.text(Linear(greatest, ((1.0, 's'),)))} > 0.0) {{")
     margin = "" if single else "        "
     for index, column in zip(group.members, group.columns, strict=True):
-        gate, lines = found.tested[index]
+        gate, opened = found.tested[index]
         if not single:
             gate = Linear(group.form(column), ((1.0, "s"),))
         writer.say(margin + "{")
         writer.say(margin + f"    const double g = {writer.text(gate)};")
         writer.say(margin + "    if (g > 0.0) {")
-        for line in lines:
+        for line in _lines(opened, written):
             writer.say(margin + "        " + line)
         writer.say(margin + "    }")
         writer.say(margin + "}")

@@ -14,6 +14,7 @@ from executor.checkpoint import Array
 from executor.native.families import Family, Single
 from executor.native.forms import Form, Linear
 from executor.native.grouping import Group, grouped
+from executor.native.nodes import Candidate, Scored
 from executor.native.state import State
 from executor.native.writer import Writer, number
 
@@ -37,9 +38,12 @@ def write_output(
     writer.say("double greatest = -INFINITY;")
     for index, family in enumerate(families):
         y = writer.settled(row_sum(family.direction), "y")
+        common = row_sum(family.common)
+        writer.program.families.append(Scored(index, y, common))
         corners = _corners(writer, state, family, y)
-        _family(writer, state, index, family, y, row_sum(family.common), corners)
+        _family(writer, state, index, family, y, common, corners)
     if len(singles) > MOST_INLINE_ROWS:
+        writer.program.complete = False
         _rows(writer, state, stream, singles)
     else:
         scores = [row_sum(single.row) for single in singles]
@@ -55,6 +59,7 @@ def _group(writer: Writer, group: Group, tokens: Sequence[int]) -> None:
     which = np.argmax(columns, axis=0)  # the first of equals: the lowest id
     score = writer.combine([(1.0, group.rest), (1.0, Linear(group.form(columns.max(axis=0))))])
     best = Linear(group.form(np.array(tokens, dtype=np.float64)[which]))
+    writer.program.candidates.append(Candidate(score, best))
     text = writer.text(best)
     if best.constant is not None:
         text = str(int(best.constant))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from executor.checkpoint import Array
 from executor.native.forms import HERE, Form, Linear, Place, exact_sum, merged
+from executor.native.nodes import Node, Program, Sum
 
 Bits = npt.NDArray[np.bool_]
 SMALL_TABLE = 4
@@ -42,6 +43,7 @@ class Writer:
 
     lines: list[str] = field(default_factory=list)
     rounded: set[str] = field(default_factory=set)
+    program: Program = field(default_factory=Program)
     indent: str = "    "
     _lookups: dict[Place, _Lookups] = field(default_factory=dict)
     _bases: dict[bytes, Array] = field(default_factory=dict)
@@ -61,20 +63,22 @@ class Writer:
         count = self._names[prefix] = self._names.get(prefix, 0) + 1
         return prefix if count == 1 else f"{prefix}_{count}"
 
-    def variable(self, prefix: str, text: str, rounded: bool = False) -> Linear:
+    def variable(self, prefix: str, text: str, node: Node, rounded: bool = False) -> Linear:
         """Declare a double and return it."""
         name = self.name(prefix)
+        self.program.nodes[name] = node
         self.say(f"const double {name} = {text};")
         if rounded:
             self.rounded.add(name)
         return Linear(variables=((1.0, name),))
 
-    def position(self, text: str, key: tuple[object, ...] | None = None) -> str:
+    def position(self, text: str, node: Node, key: tuple[object, ...] | None = None) -> str:
         """Declare a position, a place to look up tokens; the same one for the same key."""
         if key is not None and key in self._positions:
             return self._positions[key]
         self._n_positions += 1
         name = f"i{self._n_positions}"
+        self.program.nodes[name] = node
         self.say(f"const int64_t {name} = {text};")
         self.say(f"@{name}@")
         if key is not None:
@@ -98,11 +102,15 @@ class Writer:
         cancelled = {name for _, name in variables} - {name for _, name in simple}
         if form is not None and not (cancelled & self.rounded and (simple or not form.is_zero)):
             return Linear(form, tuple(simple))
+        column = _rounded_column(terms) if form is None else None
+        if column is not None:
+            return Linear(column)
         text = ""
         for factor, value in terms:
             part = self.text(value)
-            text = _plus(text, factor, part if part.isidentifier() else f"({part})")
-        return self.variable(prefix, text, any(self.is_rounded(value) for _, value in terms))
+            text = plus(text, factor, part if part.isidentifier() else f"({part})")
+        rounded = any(self.is_rounded(value) for _, value in terms)
+        return self.variable(prefix, text, Sum(tuple(terms)), rounded)
 
     def settled(self, value: Linear, prefix: str) -> Linear:
         """The value as a form or a single variable, declaring one if it needs to."""
@@ -110,27 +118,27 @@ class Writer:
             value.form.is_zero and value.variables[0][0] == 1.0 == len(value.variables)
         ):
             return value
-        return self.variable(prefix, self.text(value), self.is_rounded(value))
+        return self.variable(prefix, self.text(value), Sum(((1.0, value),)), self.is_rounded(value))
 
     def text(self, value: Linear) -> str:
         """C for a value: variables, position, columns, constant. What varies least comes last."""
         text = ""
         for factor, name in value.variables:
-            text = _plus(text, factor, name)
+            text = plus(text, factor, name)
         form = value.form
         if form.p:
-            text = _plus(text, form.p, "position")
+            text = plus(text, form.p, "position")
         if form.square:
-            text = _plus(text, form.square, "square")
+            text = plus(text, form.square, "square")
         const = form.const
         for place, column in sorted(form.columns.items(), key=lambda item: item[0]):
             whole = column + const
-            if const and _exact_shift(column, const):
+            if const and exact_shift(column, const):
                 column, const = whole, 0.0
             factor, name = self.column(place, column)
-            text = _plus(text, factor, name)
+            text = plus(text, factor, name)
         if const or not text:
-            text = _plus(
+            text = plus(
                 text, -1.0 if const < 0 and text else 1.0, number(abs(const) if text else const)
             )
         return text
@@ -219,7 +227,8 @@ def number(value: float) -> str:
     return repr(float(value))
 
 
-def _plus(text: str, factor: float, term: str) -> str:
+def plus(text: str, factor: float, term: str) -> str:
+    """C of a sum with one more term."""
     size = abs(factor)
     product = term if size == 1.0 else f"{number(size)} * {term}"
     if text:
@@ -227,7 +236,23 @@ def _plus(text: str, factor: float, term: str) -> str:
     return f"-{product}" if factor < 0 else product
 
 
-def _exact_shift(column: Array, const: float) -> bool:
+def _rounded_column(terms: Sequence[tuple[float, Linear]]) -> Form | None:
+    """A sum that may round, if it depends on one token: its values, added up in this order."""
+    places = {place for _, value in terms for place in value.form.columns}
+    known = all(value.constant is not None or value.place is not None for _, value in terms)
+    if not known or len(places) != 1:
+        return None
+    (place,) = places
+    parts = [
+        factor * (value.form.const if value.constant is not None else value.form.table(place))
+        for factor, value in terms
+    ]
+    column = np.asarray(sum(parts[1:], parts[0]) + 0.0)
+    return Form(columns={place: column}) if (column != column[0]).any() else Form(float(column[0]))
+
+
+def exact_shift(column: Array, const: float) -> bool:
+    """Whether adding a number to a column is exact for every token."""
     shifted = exact_sum([(1.0, Form(const)), (1.0, Form(columns={HERE: column}))])
     return shifted is not None
 

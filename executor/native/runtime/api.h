@@ -1,4 +1,4 @@
-/* The functions that Python calls. `step` appends one token and returns the next, or -1. */
+/* The functions that Python calls. `advance` appends one token and returns the next, or -1. */
 
 /* A new empty engine; NULL if there is no memory. */
 engine *native_new(const void *const *tables, int64_t limit)
@@ -23,31 +23,35 @@ void native_free(engine *e)
     free(e);
 }
 
+/* Append n tokens, given ones or, if there are none, the first and what follows, until one with
+   stop[token]. What follows each goes to next, unless it is NULL. Returns how many.
+   This is the only call of `advance`, which is so large that it must not be there twice. */
+static int64_t append(engine *e, const int32_t *given, int32_t token, const uint8_t *stop,
+                      int64_t n, int32_t *next)
+{
+    for (int64_t i = 0; i < n; i++) {
+        token = advance(e, given ? given[i] : token, next != NULL);
+        if (token < 0)
+            return i;
+        if (!next)
+            continue;
+        next[i] = token;
+        if (stop && stop[token])
+            return i + 1;
+    }
+    return n;
+}
+
 /* Append n tokens; what would follow each goes to next, unless it is NULL. Returns how many. */
 int64_t native_read(engine *e, const int32_t *tokens, int64_t n, int32_t *next)
 {
-    for (int64_t i = 0; i < n; i++) {
-        int32_t found = step(e, tokens[i]);
-        if (found < 0)
-            return i;
-        if (next)
-            next[i] = found;
-    }
-    return n;
+    return append(e, tokens, 0, NULL, n, next);
 }
 
 /* Append a token and what follows, until a token with stop[token] or limit of them. */
 int64_t native_extend(engine *e, int32_t token, const uint8_t *stop, int64_t limit, int32_t *next)
 {
-    for (int64_t i = 0; i < limit; i++) {
-        token = step(e, token);
-        if (token < 0)
-            return i;
-        next[i] = token;
-        if (stop[token])
-            return i + 1;
-    }
-    return limit;
+    return append(e, NULL, token, stop, limit, next);
 }
 
 int native_error(const engine *e)

@@ -15,6 +15,7 @@ enum { FINE, OUT_OF_MEMORY, NOT_FINITE, TOO_LONG };
 
 typedef struct {
     int error;
+    int odd;       /* an error, or some table's keys were not as guessed */
     int64_t bytes; /* allocated for the sequence so far */
 } status;
 
@@ -22,6 +23,7 @@ static void fail(status *s, int error)
 {
     if (!s->error)
         s->error = error;
+    s->odd = 1;
 }
 
 /* realloc that counts; on failure the block is unchanged, and s->error is set. */

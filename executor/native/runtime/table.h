@@ -1,7 +1,9 @@
 /* Heads with keys (2 k, -k^2) for integers k: the latest position of every k.
 
-   A hash table of the distinct k, and, once a query has missed, a tree of bitmaps for the nearest
-   ones. That keys are of this kind is a guess made from the weights, checked at every insertion:
+   An array for small k as long as it is not too empty, a hash table for others, and, once a query
+   has missed, a tree of bitmaps for the nearest ones. The record of k = 0, the key of tokens that
+   write nothing, may be behind: then only its position is known, and its values are computed when
+   a query asks for them. That keys are of this kind is a guess made from the weights, checked at every insertion:
    at the first other key all keys move to a general hull, and the head goes on there. */
 
 typedef struct {
@@ -21,10 +23,15 @@ typedef struct {
     status *status;
     int width, stride; /* cells of an entry: k, position, values */
     cell *entries;     /* position -1: empty */
-    size_t size, used;
+    size_t size, used; /* used counts those of the array as well */
+    cell *dense;       /* records of 0 < k < n_dense, position -1: empty */
+    int64_t n_dense;
     int has_zero;
     cell *zero;  /* the entry of k = 0, which is that of tokens that write nothing */
     cell *fresh; /* where a caller puts position and values */
+    int64_t stale; /* the position of the record of k = 0 if its values are not there, or -1 */
+    void (*refresh)(void *owner, int64_t position, cell *record);
+    void *owner;
     int64_t least, greatest;
     int64_t below, above; /* neighbouring keys, if below < above: what the last miss found */
     order order;
@@ -55,6 +62,24 @@ static inline cell *entry_of(const table *t, int64_t k)
         if (entry[1].i < 0 || entry[0].i == k)
             return entry;
     }
+}
+
+/* The record of k = 0. */
+static inline cell *zero_record(table *t)
+{
+    if (t->stale >= 0) {
+        t->refresh(t->owner, t->stale, t->zero + 1);
+        t->stale = -1;
+    }
+    return t->zero + 1;
+}
+
+/* The record of k != 0; its position is negative if there is none. */
+static inline cell *record_of(const table *t, int64_t k)
+{
+    if ((uint64_t)k < (uint64_t)t->n_dense)
+        return t->dense + k * (t->stride - 1);
+    return entry_of(t, k) + 1;
 }
 
 static word *word_of(const order *o, int64_t k)
@@ -150,12 +175,51 @@ static int table_grow(table *t)
     return 1;
 }
 
+/* Let the array hold k too, if it would not be too empty. */
+static int table_widen(table *t, int64_t k)
+{
+    if (k <= 0 || k < t->n_dense || k >= 16 * ((int64_t)t->used + 16))
+        return 1;
+    int64_t n = 64;
+    while (n <= k)
+        n *= 2;
+    size_t cells = (size_t)(t->stride - 1), bytes = cells * sizeof(cell);
+    cell *dense = resized(t->status, t->dense, (size_t)t->n_dense * bytes, (size_t)n * bytes);
+    if (!dense)
+        return 0;
+    for (int64_t i = t->n_dense; i < n; i++)
+        dense[(size_t)i * cells].i = -1;
+    t->dense = dense;
+    cell *old = t->entries;
+    t->entries = resized(t->status, NULL, 0, t->size * (size_t)t->stride * sizeof(cell));
+    if (!t->entries) {
+        t->entries = old;
+        return 0;
+    }
+    t->n_dense = n;
+    for (size_t i = 0; i < t->size; i++)
+        t->entries[i * (size_t)t->stride + 1].i = -1;
+    for (size_t i = 0; i < t->size; i++) {
+        cell *entry = old + i * (size_t)t->stride;
+        if (entry[1].i < 0)
+            continue;
+        if (entry[0].i > 0 && entry[0].i < n)
+            memcpy(dense + (size_t)entry[0].i * cells, entry + 1, bytes);
+        else
+            memcpy(entry_of(t, entry[0].i), entry, (size_t)t->stride * sizeof(cell));
+    }
+    t->status->bytes -= (int64_t)(t->size * (size_t)t->stride * sizeof(cell));
+    free(old);
+    return 1;
+}
+
 static int table_start(table *t, status *s, int width)
 {
     memset(t, 0, sizeof *t);
     t->status = s;
     t->width = width;
     t->stride = 2 + width;
+    t->stale = -1;
     t->least = INT64_MAX;
     t->greatest = INT64_MIN;
     t->zero = resized(s, NULL, 0, 2 * (size_t)t->stride * sizeof(cell));
@@ -170,9 +234,12 @@ static void table_drop_entries(table *t)
 {
     t->status->bytes -= (int64_t)(t->size * (size_t)t->stride * sizeof(cell));
     t->status->bytes -= (int64_t)(t->order.size * sizeof(word));
+    t->status->bytes -= t->n_dense * (t->stride - 1) * (int64_t)sizeof(cell);
     free(t->entries);
+    free(t->dense);
     free(t->order.words);
-    t->entries = NULL;
+    t->entries = t->dense = NULL;
+    t->n_dense = 0;
     t->order.words = NULL;
     t->size = t->order.size = 0;
 }
@@ -194,8 +261,14 @@ static void table_generalise(table *t)
 {
     if (!hull_start(&t->hull, t->status, 0, t->width, 0))
         return;
+    t->status->odd = 1;
     if (t->has_zero)
-        hull_insert(&t->hull, 0.0, 0.0, t->zero + 1);
+        hull_insert(&t->hull, 0.0, 0.0, zero_record(t));
+    for (int64_t k = 1; k < t->n_dense && !t->status->error; k++) {
+        cell *record = record_of(t, k);
+        if (record[0].i >= 0)
+            hull_insert(&t->hull, 2.0 * (double)k, -(double)k * (double)k, record);
+    }
     for (size_t i = 0; i < t->size && !t->status->error; i++) {
         cell *entry = t->entries + i * (size_t)t->stride;
         double k = (double)entry[0].i;
@@ -222,14 +295,16 @@ static void table_insert_rare(table *t, double x, double y)
                 return;
             if (k == 0) {
                 t->has_zero = 1;
+                t->stale = -1;
                 copy_record(t->width, t->zero + 1, t->fresh);
                 return;
             }
-            if (2 * (t->used + 1) > t->size && !table_grow(t))
+            if (!table_widen(t, k) || (2 * (t->used + 1) > t->size && !table_grow(t)))
                 return;
-            cell *entry = entry_of(t, k);
-            entry[0].i = k;
-            copy_record(t->width, entry + 1, t->fresh);
+            cell *record = record_of(t, k);
+            if ((uint64_t)k >= (uint64_t)t->n_dense)
+                record[-1].i = k;
+            copy_record(t->width, record, t->fresh);
             t->used++;
             return;
         }
@@ -246,10 +321,12 @@ static inline void table_insert(table *t, double x, double y)
     if (!t->general && half >= (double)t->least && half <= (double)t->greatest) {
         int64_t k = (int64_t)half;
         if (half == (double)k && y == -half * half) {
-            cell *entry = k ? entry_of(t, k) : t->zero;
-            if (k ? entry[1].i >= 0 : t->has_zero) {
+            cell *record = k ? record_of(t, k) : t->zero + 1;
+            if (k ? record[0].i >= 0 : t->has_zero) {
                 for (int i = 0; i <= t->width; i++)
-                    entry[1 + i] = t->fresh[i];
+                    record[i] = t->fresh[i];
+                if (!k)
+                    t->stale = -1;
                 return;
             }
         }
@@ -257,9 +334,9 @@ static inline void table_insert(table *t, double x, double y)
     table_insert_rare(t, x, y);
 }
 
-static const cell *table_record(const table *t, int64_t k)
+static const cell *table_record(table *t, int64_t k)
 {
-    return (k ? entry_of(t, k) : t->zero) + 1;
+    return k ? record_of(t, k) : zero_record(t);
 }
 
 /* Find the neighbours of e, which is no key and lies between keys. 0 if there is no memory. */
@@ -269,6 +346,9 @@ static int table_seek(table *t, double e)
         t->order.built = 1;
         if (t->has_zero)
             order_insert(t->status, &t->order, 0);
+        for (int64_t k = 1; k < t->n_dense; k++)
+            if (record_of(t, k)[0].i >= 0)
+                order_insert(t->status, &t->order, k);
         for (size_t i = 0; i < t->size; i++)
             if (t->entries[i * (size_t)t->stride + 1].i >= 0)
                 order_insert(t->status, &t->order, t->entries[i * (size_t)t->stride].i);
@@ -309,11 +389,48 @@ static inline const cell *table_query(table *t, double e)
         int64_t k = (int64_t)e;
         if (e == (double)k) {
             if (k == 0 && t->has_zero)
-                return t->zero + 1;
-            const cell *entry = entry_of(t, k);
-            if (k && entry[1].i >= 0)
-                return entry + 1;
+                return zero_record(t);
+            const cell *record = record_of(t, k);
+            if (k && record[0].i >= 0)
+                return record;
         }
     }
     return table_query_rare(t, e);
+}
+
+/* The same for an integer. */
+static inline const cell *table_at(table *t, int64_t k)
+{
+    if ((uint64_t)k < (uint64_t)t->n_dense && k) {
+        const cell *record = t->dense + k * (t->stride - 1);
+        if (__builtin_expect(record[0].i >= 0, 1))
+            return record;
+    }
+    return table_query(t, (double)k);
+}
+
+/* The record of k = 0, to be filled: a key that is as guessed, in a table whose keys all are. */
+static inline cell *table_zero(table *t)
+{
+    if (__builtin_expect(!t->has_zero, 0)) {
+        t->fresh[0].i = 0;
+        table_insert(t, 0.0, 0.0);
+    }
+    t->stale = -1;
+    return t->zero + 1;
+}
+
+/* The same, with values that are computed when they are needed. */
+static inline void table_zero_later(table *t, int64_t position)
+{
+    if (__builtin_expect(!t->has_zero, 0))
+        table_zero(t);
+    t->stale = position;
+}
+
+/* Compute what was left for later: something it depends on may change now. */
+static inline void table_settle(table *t)
+{
+    if (t->stale >= 0)
+        zero_record(t);
 }

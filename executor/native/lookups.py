@@ -1,0 +1,416 @@
+"""Positions, lookups and what is stored, on one path through the step.
+
+The half of :class:`~executor.native.tails.Tail` that deals with the state of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import floor, frexp
+from typing import Any
+
+import numpy as np
+
+from executor.native.exprs import Expr, Key, Scope, constant
+from executor.native.forms import HERE, MOST_TOKENS, Linear, Place
+from executor.native.nodes import (
+    AddTo,
+    Back,
+    Cell,
+    Extreme,
+    Insert,
+    Nearest,
+    Node,
+    Query,
+    Quotient,
+    Store,
+    Weight,
+)  # fmt: skip
+from executor.native.ranges import Range
+from executor.native.shared import Shared
+
+FIRST = 64
+"""Specialised code runs from this position on: it looks back without looking for the start."""
+CALL, LOOKUP = 12, 3
+"""What a call and a lookup cost, in statements."""
+MOST_KEY = 94906265.0
+"""The greatest key of a table, as in ``runtime/table.h``."""
+POSITIONS = Range(0.0, float(MOST_TOKENS), 0)
+
+Spot = tuple[str, int]
+"""A position: a C variable, and how far back from it."""
+
+
+class Lookups(Scope):
+    """See the module.
+
+    Attributes:
+        tokens: for a position, the number of the set of tokens that may be there.
+        back: for an extreme, how many positions back its latest key is.
+        beyond: for an extreme, how many positions back it is at least.
+        seen: for an extreme, its key: the greatest there is has been seen.
+        done, committed: effects that are written, and sums.
+        neutral: tables to which this path adds the key 0 that writes nothing.
+        touched: positions of the plain code that something asked for.
+    """
+
+    def __init__(self, shared: Shared, first: int) -> None:
+        super().__init__(first)
+        self.shared, self.first = shared, first
+        self.tokens: dict[Spot, int] = {}
+        self.back: dict[str, int] = {}
+        self.beyond: dict[str, int] = {}
+        self.seen: dict[str, float] = {}
+        self.done: set[str] = set()
+        self.committed: set[str] = set()
+        self.neutral: set[str] = set()
+        self.touched: set[str] = set()
+        self._spots: dict[str, Spot] = {}
+
+    def linear(self, value: Linear) -> Expr:
+        """A value of the plain code."""
+        raise NotImplementedError
+
+    def child(self) -> Lookups:
+        """The same to go on with; its lines start anew."""
+        raise NotImplementedError
+
+    # Tokens
+
+    def column(self, place: Place, column: int) -> Expr:
+        """A column for the token at a place."""
+        base, back = self.spot(place[0])
+        spot = (base, back + place[1])
+        mask = self.tokens.get(spot, 0) or self._prefix_mask(spot)
+        values = self.shared.columns.range(column, mask)
+
+        def make(scope: Lookups) -> str:
+            scope.shared.columns.used.setdefault(column, set()).add(place[0])
+            return f"C{column}({scope.token(spot)})"
+
+        if values.low == values.high:
+            return constant(values.low)
+        name = f"C{column}({spot[0]}:{spot[1]}:{mask})"
+        return self.atom(name, values, make, ("column", name), kind="")
+
+    def _prefix_mask(self, spot: Spot) -> int:
+        """The set of tokens of the prefix that may be at a position; 0 if it may be elsewhere."""
+        base, back = spot
+        places = self.range_of(base) if base != HERE[0] else POSITIONS
+        low, high = int(places.low) - back, int(places.high) - back
+        if not self.first or low < 0 or high >= len(self.shared.prefix):
+            return 0
+        mask = np.zeros(self.shared.columns.n_tokens, np.bool_)
+        mask[list(self.shared.prefix[low : high + 1])] = True
+        return self.shared.columns.mask(mask)
+
+    def token(self, spot: Spot) -> str:
+        """C of the token at a position."""
+        if spot == HERE:
+            return "token"
+
+        def make(scope: Lookups) -> str:
+            scope.cost += LOOKUP
+            return f"e->core.tokens[{scope.at(spot)}]"
+
+        values = Range(0.0, float(self.shared.columns.n_tokens), 0)
+        return self.text(self.atom("k", values, make, ("token", spot), "uint32_t"))
+
+    # Positions
+
+    def spot(self, name: str) -> Spot:
+        """A position of the plain code."""
+        if name == HERE[0]:
+            return HERE
+        self.touched.add(name)
+        if name not in self._spots:
+            self._spots[name] = self._spot(self.shared.program.nodes[name])
+        return self._spots[name]
+
+    def _spot(self, node: Node) -> Spot:
+        match node:
+            case Back(back):
+                return (HERE[0], back)
+            case Weight(owner, _):
+                if owner in self.back:
+                    return (HERE[0], self.back[owner])
+                return self._place(("weight", self.identity(owner)), lambda s: s.owned(node))
+            case Nearest(query):
+                expr = self.linear(query)
+                return self._nearest(expr)
+            case Quotient(x, y):
+                pair = self.linear(x), self.linear(y)
+                divisor = pair[1].constant
+                if divisor is not None and divisor > 0.0 and frexp(divisor)[0] == 0.5:
+                    return self._nearest(self.combine([(1.0 / divisor, pair[0])]))
+                return self._place(
+                    ("quotient", pair[0].key, pair[1].key),
+                    lambda s: s.call("nearest_quotient(&e->core.status, {0}, {1}, p)", pair),
+                )
+        raise AssertionError(node)
+
+    def _nearest(self, query: Expr) -> Spot:
+        """The position nearest to a number."""
+        if query.terms == ((1.0, "position"),):
+            return (HERE[0], max(0, -floor(0.5 + query.const)))
+        low, high = (max(0.0, floor(0.5 + end)) for end in (query.range.low, query.range.high))
+        if low == high <= self.first:
+            return self.fixed(int(low)), 0
+        places = Range(min(low, POSITIONS.high), min(high, POSITIONS.high), 0)
+        return self._place(("nearest", query.key), lambda s: s.nearest(query), places)
+
+    def _place(self, key: Key, make: Callable[[Any], str], places: Range = POSITIONS) -> Spot:
+        if places.low == places.high:
+            places = Range(places.low, places.high + 1.0, 0)
+        return self.atom("i", places, make, key, "int64_t").terms[0][1], 0
+
+    def at(self, spot: Spot) -> str:
+        """C of a position."""
+        base, back = spot
+        if base.isdigit():
+            return str(max(0, int(base) - back))
+        name = self.read(base)
+        if not back:
+            return name
+        return (
+            f"{name} - {back}"
+            if base == HERE[0] and back <= self.first
+            else f"before({name}, {back})"
+        )
+
+    def as_double(self, spot: Spot) -> Expr:
+        """A position as a number."""
+        base, back = spot
+        if base.isdigit():
+            return constant(float(max(0, int(base) - back)))
+        if base == HERE[0] and (back <= self.first or back in self.back.values()):
+            return self.combine([(1.0, self.position), (1.0, constant(-float(back)))])
+        for owner, least in self.beyond.items():
+            latest = self._known.get(("weight", owner))
+            if not back and latest is not None and latest.terms == ((1.0, base),):
+                return self.combine([(1.0, self.position), (-1.0, self._far(base, least))])
+        integer = base if not back else self.alias(f"{base}_{back}", lambda s: s.at(spot))
+        return self.atom(
+            "d", self.range_of(base) if not back else POSITIONS,
+            lambda s: f"(double){s.read(integer)}", ("double", spot), "double", integer, True,
+        )  # fmt: skip
+
+    def _far(self, base: str, least: int) -> Expr:
+        """How far back a position is, at least so many."""
+        values = Range(float(least), float(MOST_TOKENS), 0)
+        integer = self.alias(f"far_{base}", lambda s: f"p - {s.read(base)}")
+        return self.atom(
+            "u", values, lambda s: f"(double){s.read(integer)}", ("far", base), "double", integer
+        )
+
+    def nearest(self, query: Expr) -> str:
+        """C of the position nearest to a number."""
+        text = self.integer(query) if query.range.grain >= 0 else ""
+        if not text:
+            return f"nearest(&e->core.status, {self.text(query)}, p)"
+        rest = sum((self.range_of(n).scaled(f).high for f, n in query.terms), query.const)
+        below = any(
+            f == 1.0 and self.is_position(n) and rest - self.range_of(n).high <= 0.0
+            for f, n in query.terms
+        )
+        if query.range.low < 0.0:
+            text = f"at_least_0({text})"
+        return text if below else f"at_most({text}, p)"
+
+    # Stored values
+
+    def load(self, column: int, spot: Spot) -> Expr:
+        """What the token at a position stored in a column."""
+        effect = f"column {column}"
+        store = self.shared.program.effects[effect]
+        assert not isinstance(store, Insert | Extreme)
+        values = self.shared.range_of(store.value)
+
+        def make(scope: Lookups) -> str:
+            scope.effect(effect)
+            scope.cost += LOOKUP
+            return f"LOAD_{column}({scope.at(spot)})"
+
+        return self.atom("v", values, make, ("load", column, spot))
+
+    def identity(self, owner: str) -> object:
+        """What tells records apart: a structure with one, or the query that finds it."""
+        node = self.shared.program.nodes.get(owner)
+        if not isinstance(node, Query):
+            return owner
+        return ("query", node.call, *(self.linear(a).key for a in node.arguments))
+
+    def value_of(self, cell: Cell) -> Expr:
+        """A value of a record."""
+        values = self.shared.range_of(cell.value)
+        if cell.count:
+            values = values.widened()
+        ratio = self.shared.key_ratio(cell) if self.first else 0.0
+        if ratio:
+            values = Range(-MOST_KEY, MOST_KEY, 0).scaled(ratio)
+        index = cell.text.replace(cell.owner, "")
+        return self.atom(
+            "v", values, lambda s: s.owned(cell), ("cell", self.identity(cell.owner), index)
+        )
+
+    def owned(self, cell: Cell | Weight) -> str:
+        """C of a part of a record, which is there then."""
+        owner, text = cell.owner, cell.text
+        count = f" / (double){cell.count}" if isinstance(cell, Cell) and cell.count else ""
+        node = self.shared.program.nodes.get(owner)
+        if not isinstance(node, Query):
+            self.effect(owner)
+            self.cost += 1
+            return text + count
+        arguments = tuple(self.linear(a) for a in node.arguments)
+
+        def make(scope: Lookups) -> str:
+            scope.effect(node.of)
+            integer = scope.integer(arguments[0]) if node.call.startswith("table_query(") else ""
+            if integer and arguments[0].range.grain >= 0:
+                scope.cost += LOOKUP
+                return f"table_at(&e->{node.of}, {integer})"
+            return scope.call(node.call, arguments)
+
+        record = self.atom(
+            "r", Range(0.0, 1.0, 0), make, ("record", self.identity(owner)), "cell *const"
+        )
+        name = self.text(record)
+        return (text + count).replace(owner + "[", name + "[")
+
+    def call(self, template: str, arguments: tuple[Expr, ...]) -> str:
+        """C of a call."""
+        self.cost += CALL
+        return template.format(*(self.text(a) for a in arguments))
+
+    # Effects
+
+    def effect(self, name: str) -> None:
+        """Write what changes the state, once."""
+        if name in self.done:
+            return
+        self.done.add(name)
+        effect = self.shared.program.effects[name]
+        match effect:
+            case Store(value):
+                if not self.shared.dropped:
+                    text = self.text(self.linear(value))
+                    self.say(f"e->columns[{name.split()[1]}][p] = {text};")
+            case AddTo():
+                pass  # see commit
+            case Extreme():
+                self._extreme(name, effect)
+            case Insert():
+                self._insert(name, effect)
+
+    def commit(self) -> None:
+        """Sums and length: what must not be done twice comes last."""
+        for name in self.shared.program.effects:
+            self.commit_sum(name)
+        self.say("if (e->core.status.error)")
+        self.say("    return -1;")
+        self.say("e->core.length = p + 1;")
+
+    def commit_sum(self, name: str) -> None:
+        """Write a running sum, once."""
+        effect = self.shared.program.effects[name]
+        if isinstance(effect, AddTo) and name not in self.committed:
+            if self.linear(effect.value).constant != 0.0:
+                self.say(f"e->{name} = {self.text(self.sum_of(name))};")
+            self.committed.add(name)
+
+    def sum_of(self, name: str) -> Expr:
+        """A running sum, with the current token."""
+        raise NotImplementedError
+
+    def _extreme(self, name: str, effect: Extreme) -> None:
+        score = self.linear(effect.score)
+        values = [self.linear(value) for value in effect.values]
+        key = self.seen.get(name)
+        if key is not None and score.range.high < key:
+            return
+        weight = "1" if effect.mean else "p"
+        record = [f"e->{name}.x.weight = {weight};"]
+        if key is not None and score.constant == key:
+            self.say(record[0])
+            for k, value in enumerate(values):
+                self.say(f"e->{name}.v{k} = {self.text(value)};")
+            return
+        text = self.single(score)
+        better = f"extreme_compare(&e->core.status, &e->{name}.x, {text})"
+        if effect.mean:
+            self._means(name, text, better, values)
+            return
+        inner = self.child()
+        inner.say(f"e->{name}.x.key = {text}, {record[0]}")
+        for k, value in enumerate(values):
+            inner.say(f"e->{name}.v{k} = {inner.text(value)};")
+        self.block(f"if ({better} >= 0) {{", inner)
+
+    def _means(self, name: str, score: str, better: str, values: list[Expr]) -> None:
+        """The sums of the values at the greatest key."""
+        texts = [self.text(value) for value in values]
+        self.say("{")
+        self.say(f"    const int better = {better};")
+        self.say("    if (better > 0) {")
+        self.say(f"        e->{name}.x.key = {score}, e->{name}.x.weight = 1;")
+        for k, text in enumerate(texts):
+            self.say(f"        e->{name}.v{k} = {text};")
+        self.say("    } else if (better == 0) {")
+        self.say(f"        e->{name}.x.weight++;")
+        for k, text in enumerate(texts):
+            self.say(f"        e->{name}.v{k} += {text};")
+        self.say("    }")
+        self.say("}")
+
+    def _insert(self, name: str, effect: Insert) -> None:
+        arguments = [self.linear(argument) for argument in effect.arguments]
+        if effect.kind == "table" and all(a.constant == 0.0 for a in arguments):
+            self._insert_zero(name, effect)
+            return
+        texts = [self.text(self.linear(value)) for value in effect.values]
+        given = [self.text(argument) for argument in arguments]
+        self.cost += CALL
+        fresh = effect.fresh
+        if effect.kind == "few":
+            fresh = self.name("fresh")
+            self.say(f"cell *const {fresh} = {effect.fresh};")
+        self.say(f"{fresh}[0].i = {'1' if effect.mean else 'p'};")
+        for k, text in enumerate(texts):
+            self.say(f"{fresh}[{k + 1}].d = {text};")
+        if effect.kind == "few":
+            for table in self.shared.refreshed:
+                self.say(f"if (few_is_new(&e->{name}, (int)({given[0]})))")
+                self.say(f"    table_settle(&e->{table});")
+        self.say(effect.call.format(*given))
+        if effect.kind == "hull":
+            self.say("if (e->core.status.error)")
+            self.say("    return -1;")
+        if name in self.shared.keyed:
+            self.say(f"if (e->{name}.general)")
+            self.say("    goto again;")
+            self.shared.again = True
+
+    def _insert_zero(self, name: str, effect: Insert) -> None:
+        """A token that writes nothing: only the latest of them counts, and hardly ever."""
+        self.neutral.add(name)
+        trial = self.child()  # a look that does not count as a dependency
+        if any(trial.linear(value).constant is None for value in effect.values):
+            self.shared.refreshed[name] = effect.values
+            self.say(f"table_zero_later(&e->{name}, p);")
+            return
+        texts = [self.text(self.linear(value)) for value in effect.values]
+        if not texts:
+            self.say(f"table_zero(&e->{name})[0].i = p;")
+            return
+        record = self.name("zero")
+        self.say(f"cell *const {record} = table_zero(&e->{name});")
+        self.say(f"{record}[0].i = p;")
+        for k, text in enumerate(texts):
+            self.say(f"{record}[{k + 1}].d = {text};")
+
+    def block(self, opening: str, inner: Lookups) -> None:
+        """Lines of an inner scope, in braces."""
+        self.say(opening, inner.cost)
+        self.lines += ["    " + line for line in inner.lines]
+        self.say("}", 0)

@@ -1,0 +1,203 @@
+"""The output head on one path: what cannot win there is left out.
+
+The scores of what is left are those of the plain code; a lone winner needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+
+import numpy as np
+
+from executor.checkpoint import Array
+from executor.native.columns import Mask
+from executor.native.exprs import Expr, constant
+from executor.native.families import Family
+from executor.native.ranges import Range, total
+from executor.native.tails import Tail
+from executor.native.writer import number
+
+ROUNDING = 2.0**-48
+"""Relative error of a score, at most."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A family (its index, the quantity its lines are in, what is common) or, without one, a token.
+
+    ``scores`` are all its best member can score.
+    """
+
+    scores: Range
+    family: int | None
+    y: Expr
+    common: Expr
+    token: Expr
+
+
+def rivals(tail: Tail, families: Sequence[Family]) -> list[Rival]:
+    """What can win on a path."""
+    found = []
+    for scored in tail.shared.program.families:
+        y, common = tail.linear(scored.y), tail.linear(scored.common)
+        line = envelope(families[scored.index], y.range)
+        scores = _rounded([common.range, line])
+        found.append(Rival(scores, scored.index, y, common, constant(0.0)))
+    for one in tail.shared.program.candidates:
+        score, token = tail.linear(one.score), tail.linear(one.token)
+        found.append(Rival(_rounded([score.range]), None, score, constant(0.0), token))
+    least = max(rival.scores.low for rival in found)
+    found = [rival for rival in found if rival.scores.high >= least]
+    return [one for one in found if not any(_beaten(tail, one, other, families) for other in found)]
+
+
+def _beaten(tail: Tail, one: Rival, other: Rival, families: Sequence[Family]) -> bool:
+    """Whether one family with lines in the same quantity always scores less than another."""
+    if one is other or one.family is None or other.family is None or one.y.key != other.y.key:
+        return False
+    common = [(1.0, one.common), (-1.0, other.common)]
+    if not tail.is_exact(common):
+        return False
+    y = one.y.range
+    ours, theirs = families[one.family], families[other.family]
+    corners = np.unique([*ours.corners, *theirs.corners])
+    at = np.concatenate([[y.low, y.high], corners[(corners > y.low) & (corners < y.high)]])
+    (first, size), (second, size_of_other) = (_envelope(f, at) for f in (ours, theirs))
+    room = float((size + size_of_other).max()) + one.common.range.size + other.common.range.size
+    most = float((first - second).max()) + tail.combine(common).range.high
+    return most < -room * ROUNDING
+
+
+def _envelope(family: Family, at: Array) -> tuple[Array, Array]:
+    """The greatest line at some numbers, and a bound of the magnitudes that are added."""
+    slopes = np.array([line.slope for line in family.winners])
+    tops = np.array([line.intercept for line in family.winners])
+    which = np.searchsorted(np.array(family.corners), at)
+    rise = slopes[which] * at
+    return rise + tops[which], np.abs(rise) + np.abs(tops[which])
+
+
+def _rounded(parts: list[Range]) -> Range:
+    """A sum of ranges, with room for rounding."""
+    room = sum(part.size for part in parts) * ROUNDING
+    full = total(parts)
+    return Range(full.low - room, full.high + room, full.grain)
+
+
+def envelope(family: Family, y: Range) -> Range:
+    """The greatest of the lines for y in an interval: a convex function of y."""
+    corners = np.array(family.corners)
+    inside = corners[(corners > y.low) & (corners < y.high)]
+    values, size = _envelope(family, np.concatenate([[y.low, y.high], inside]))
+    room = float(size.max()) * ROUNDING
+    return Range(float(values.min()) - room, float(values.max()) + room, 0)
+
+
+def write_rivals(tail: Tail, families: Sequence[Family]) -> Mask:
+    """Statements that return the winner; the tokens it may be."""
+    left = rivals(tail, families)
+    corners: dict[object, str] = {}
+    first, *others = left
+    tokens = np.zeros(tail.shared.columns.n_tokens, np.bool_)
+    for rival in left:
+        tokens[_tokens(rival, families)] = True
+    if not others:
+        tail.say(f"return {_token(tail, first, families, corners)};")
+        return tokens
+    tail.say(f"int32_t best = {_token(tail, first, families, corners)};")
+    tail.say(f"double greatest = {_score(tail, first, families, corners)};")
+    for rival in others:
+        token = _token(tail, rival, families, corners)
+        score = _score(tail, rival, families, corners)
+        tail.say("{", 4)
+        tail.say(f"    const double score = {score};")
+        tail.say(f"    const int32_t rival = {token};")
+        tail.say("    if (score > greatest || (score == greatest && rival < best))")
+        tail.say("        greatest = score, best = rival;")
+        tail.say("}")
+    tail.say("return best;")
+    return tokens
+
+
+def _tokens(rival: Rival, families: Sequence[Family]) -> list[int]:
+    """All tokens a rival may be."""
+    if rival.family is None:
+        return list(range(int(rival.token.range.low), int(rival.token.range.high) + 1))
+    family = families[rival.family]
+    low, high = (
+        np.searchsorted(family.corners, y) for y in (rival.y.range.low, rival.y.range.high)
+    )
+    winners = [line.token for line in family.winners[int(low) : int(high) + 1]]
+    return [*winners, *family.at_corner[int(low) : int(high) + 1]]
+
+
+def _token(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[object, str]) -> str:
+    """C of a rival's token."""
+    if rival.family is None:
+        constant = rival.token.constant
+        return tail.text(rival.token) if constant is None else str(int(constant))
+    family, index = families[rival.family], rival.family
+    at = _corner(tail, rival, family, corners)
+    tokens = [line.token for line in family.winners]
+    last = len(family.corners)
+    if at.isdigit() and (int(at) == last or family.at_corner[int(at)] == tokens[int(at)]):
+        return str(tokens[int(at)])
+    step = tokens[1] - tokens[0] if last else 0
+    if step == 1 and tokens == list(range(tokens[0], tokens[0] + last + 1)):
+        text = f"{tokens[0]} + {at}"
+    else:
+        text = f"family_{index}[{at}].token"
+    if any(t != tokens[k] for k, t in enumerate(family.at_corner)):
+        edge = f"{at} < {last} && {tail.factor(rival.y)} == {_edges(tail, rival, family)}[{at}]"
+        text = f"{edge} ? ties_{index}[{at}] : {text}"
+    return text
+
+
+def _score(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[object, str]) -> str:
+    """C of a rival's score, by the operations of the plain code."""
+    if rival.family is None:
+        return tail.text(rival.y)
+    index = rival.family
+    line = f"family_{index}[{_corner(tail, rival, families[index], corners)}]"
+    text = f"({line}.slope * {tail.factor(rival.y)} + {line}.intercept)"
+    return text if rival.common.constant == 0.0 else f"{tail.text(rival.common)} + {text}"
+
+
+def _edges(tail: Tail, rival: Rival, family: Family) -> str:
+    """The C array of a family's corners."""
+    name = f"edges_{rival.family}"
+    numbers = ", ".join(map(number, family.corners)) or "0.0"
+    tail.shared.constants[name] = f"static const double {name}[] = {{{numbers}}};"
+    return name
+
+
+def _corner(tail: Tail, rival: Rival, family: Family, corners: dict[object, str]) -> str:
+    """C of the number of corners below y."""
+    last, y = len(family.corners), rival.y
+    low, high = (int(np.searchsorted(family.corners, end)) for end in (y.range.low, y.range.high))
+    if low == high:
+        return str(low)
+    key = (y.key, family.corners)
+    if key in corners:
+        return corners[key]
+    text, first = "", family.corners[0]
+    if family.spacing == 1.0 and y.range.grain >= 0:
+        shifted = [(1.0, y), (-1.0, constant(float(floor(first))))]
+        if tail.is_exact(shifted):
+            text = (
+                tail.integer(tail.combine(shifted))
+                or f"(int64_t)({tail.text(tail.combine(shifted))})"
+            )
+            text = text if y.range.high - floor(first) <= last else f"at_most({text}, {last})"
+            text = text if y.range.low - floor(first) >= 0.0 else f"at_least_0({text})"
+    elif family.spacing is not None:
+        scaled = [(1.0 / family.spacing, y), (-1.0 / family.spacing, constant(first))]
+        if tail.is_exact(scaled):
+            text = f"rounded_up({tail.text(tail.combine(scaled))}, {last})"
+    if not text:
+        text = f"corners_below({_edges(tail, rival, family)}, {last}, {tail.text(y)})"
+    name = corners[key] = tail.name("at")
+    tail.say(f"const int64_t {name} = {text};", 3)
+    return name

@@ -1,0 +1,291 @@
+"""A step once more, under assumptions: which tokens are at a place, how far back an extreme is.
+
+In: a :class:`~executor.native.nodes.Program`. Out: lines of C, on paths that branch where something
+becomes known. Where the assumptions close a gate, its neurons and what only they read are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import copysign, frexp
+
+from executor.native.exprs import Expr, constant
+from executor.native.forms import Linear
+from executor.native.lookups import Lookups
+from executor.native.nodes import (
+    Accumulate,
+    AddTo,
+    AsDouble,
+    Cell,
+    Load,
+    Mean,
+    Neuron,
+    Node,
+    Product,
+    Sum,
+)  # fmt: skip
+from executor.native.ranges import (
+    ROUNDED,
+    ZERO,
+    Range,
+    grain_of,
+    narrowed,
+    point,
+    product,
+    total,
+    two,
+    whole,
+)  # fmt: skip
+from executor.native.shared import Shared
+from executor.native.steps import Level, select, stairs
+
+MOST_TERMS = 3
+"""Longer sums get a variable of their own where a node of the plain code ends."""
+SUM_BOUND = 2.0**45
+"""Specialised code runs while running sums are below."""
+
+Values = Sum | Product | Mean | Accumulate | Load | AsDouble | Cell
+
+
+class Tail(Lookups):
+    """One path through the step."""
+
+    def __init__(self, shared: Shared, first: int) -> None:
+        super().__init__(shared, first)
+        self._values: dict[object, Expr] = {}
+        self._sums: dict[str, str] = {}
+
+    def child(self) -> Tail:
+        """The same to go on with, under more assumptions; its lines start anew."""
+        other = Tail(self.shared, self.first)
+        self.copy_to(other)
+        other.tokens, other.back = dict(self.tokens), dict(self.back)
+        other.beyond, other.seen = dict(self.beyond), dict(self.seen)
+        other._sums, other.done = dict(self._sums), set(self.done)
+        other.committed = set(self.committed)
+        return other
+
+    # Values
+
+    def linear(self, value: Linear) -> Expr:
+        """A value of the plain code."""
+        known = self._values.get(id(value))
+        if known is None:
+            parts = [(factor, self.variable(name)) for factor, name in value.variables]
+            form = value.form
+            parts += [(form.p, self.position), (form.square, self.square)]
+            columns, const = self.shared.columns.parts(value)
+            parts += [(factor, self.column(place, column)) for place, factor, column in columns]
+            known = self.combine([*parts, (1.0, constant(const))])
+            self._values[id(value)] = known
+        return known
+
+    def force(self, name: str) -> None:
+        """Evaluate a variable of the plain code, whatever it is, to see whether it is bounded."""
+        if isinstance(self.shared.program.nodes[name], Values):
+            self.variable(name)
+
+    def range_now(self, value: Linear) -> Range:
+        """What a value can be on this path."""
+        return self.linear(value).range
+
+    def variable(self, name: str) -> Expr:
+        """A variable of the plain code."""
+        known = self._values.get(name)
+        if known is None:
+            prefix = name.split("_")[0]
+            full = self._variable(prefix, self.shared.program.nodes[name])
+            known = full
+            if len(full.terms) > MOST_TERMS:
+                known = self.atom(prefix, full.range, lambda s: s.text(full), ("is", full.key))
+            self._values[name] = known
+        return known
+
+    def _variable(self, prefix: str, node: Node) -> Expr:
+        match node:
+            case Sum(terms):
+                return self.combine([(f, self.linear(v)) for f, v in terms], prefix)
+            case Product():
+                return self._product(node)
+            case Mean(name):
+                values = self.shared.range_of(self._added(name)).joined(ZERO).widened()
+                total = self.sum_of(name)
+                return self.atom(
+                    "mean", values, lambda s: f"{s.text(total)} / ((double)p + 1.0)", ("mean", name)
+                )
+            case Accumulate(start, neurons):
+                return self._accumulate(prefix, self.linear(start), neurons)
+            case Load(column, base):
+                return self.load(column, self.spot(base))
+            case AsDouble(base):
+                return self.as_double(self.spot(base))
+            case Cell():
+                return self.value_of(node)
+        raise AssertionError(node)
+
+    # Running sums
+
+    def _added(self, name: str) -> Linear:
+        effect = self.shared.program.effects[name]
+        assert isinstance(effect, AddTo)
+        return effect.value
+
+    def sum_of(self, name: str) -> Expr:
+        """A running sum, with the current token."""
+        value = self._added(name)
+        added = self.shared.range_of(value)
+        least, most = min(added.low, 0.0), max(added.high, 0.0)
+        count = self.range_of("position").high + 1.0
+        low, high = least * count, most * count
+        if self.first:
+            low, high = max(low, -SUM_BOUND + least), min(high, SUM_BOUND + most)
+        grain = added.grain if Range(low, high, added.grain).is_exact else ROUNDED
+
+        def make(scope: Tail) -> str:
+            if name in scope.committed or scope.linear(value).constant == 0.0:
+                return f"e->{name}"
+            return f"e->{name} + {scope.factor(scope.linear(value))}"
+
+        integer = f"whole_{name}"
+        found = self.atom(name, Range(low, high, grain), make, ("sum", name), "double", integer)
+        if grain >= 0 and found.terms:
+            self.alias(integer, lambda s: f"(int64_t){s.text(found)}")
+        return found
+
+    def _product(self, node: Product) -> Expr:
+        """A neuron that is always open; a mean times the number of tokens is a running sum."""
+        found = self.times(self.linear(node.gate), self.linear(node.value))
+        form, value = node.gate.form, node.value
+        if len(value.variables) != 1 or value.variables[0][0] != 1.0 or not value.form.is_zero:
+            return found
+        mean = self.shared.program.nodes[value.variables[0][1]]
+        counts = not (node.gate.variables or form.columns or form.square)
+        if isinstance(mean, Mean) and counts and form.p == form.const == 1.0 and found.terms:
+            self._sums[found.terms[0][1]] = mean.name
+        return found
+
+    def special_sum(self, parts: Sequence[tuple[float, Expr]]) -> Expr | None:
+        """A mean times the number of tokens, plus a constant so large that the error is gone.
+
+        Two roundings make an error of at most 2^-51 of the sum; the sum is a multiple of the unit
+        to which the addition rounds, so if the error is less than half a unit the result is exact.
+        """
+        if len(parts) != 2 or parts[1][1].terms or parts[0][0] != 1.0:
+            return None
+        expr, const = parts[0][1], parts[1][0] * parts[1][1].const
+        name = self._sums.get(expr.terms[0][1]) if len(expr.terms) == 1 else None
+        if name is None or expr.const or expr.terms[0][0] != 1.0:
+            return None
+        exact = self.sum_of(name)
+        low, high = const + exact.range.low, const + exact.range.high
+        if not low > 0 or frexp(low * (1 - 2.0**-40))[1] != frexp(high * (1 + 2.0**-40))[1]:
+            return None
+        unit = frexp(low)[1] - 53
+        coarse = min(exact.range.grain, grain_of(const)) >= unit
+        if not coarse or exact.range.size * 2.0**-51 >= two(unit - 1):
+            return None
+        whole_sum = [(1.0, exact), (1.0, constant(const))]
+        return self.combine(whole_sum) if self.is_exact(whole_sum) else None
+
+    # Neurons
+
+    def _accumulate(self, prefix: str, start: Expr, neurons: Sequence[Neuron]) -> Expr:
+        parts, groups = [(1.0, start)], dict[object, list[tuple[int, float, Expr, Expr]]]()
+        found = [(self.linear(neuron.gate), neuron) for neuron in neurons]
+        opened = {gate.terms for gate, _ in found if gate.range.high > 0.0}
+        for gate, neuron in found:
+            if gate.terms not in opened:
+                continue
+            value = self.linear(neuron.value)
+            if value.constant == 0.0:
+                continue
+            if gate.terms and gate.range.grain >= 0:
+                scale = _scale(value)
+                shape = (value.const / scale, tuple((f / scale, name) for f, name in value.terms))
+                member = (len(parts), neuron.down * scale, gate, value)
+                if point(neuron.down).scaled(scale).is_exact:
+                    groups.setdefault((gate.terms, shape), []).append(member)
+            parts.append((neuron.down, self._neuron(gate, value)))
+        if self.is_exact(parts):
+            for members in groups.values():
+                stair = self._stairs(members)
+                if stair is not None:
+                    for index, *_ in members:
+                        parts[index] = (0.0, start)
+                    parts.append(stair)
+        return self.combine(parts, prefix)
+
+    def _unit(self, value: Expr) -> Expr:
+        """Without its scale."""
+        return constant(1.0) if not value.terms else self.combine([(1.0 / _scale(value), value)])
+
+    def _neuron(self, gate: Expr, value: Expr) -> Expr:
+        """Value times gate where the gate is greater than 0."""
+        if gate.range.high <= 0.0:
+            return constant(0.0)
+        if gate.range.low >= 0.0:
+            return self.times(gate, value)
+        opened = Range(0.0, gate.range.high, gate.range.grain)
+        if value.constant is not None:
+
+            def relu(scope: Tail) -> str:
+                text = scope.single(gate)
+                return f"{text} > 0.0 ? {text} : 0.0"
+
+            return self.times(self.atom("g", opened, relu, ("relu", gate.key)), value)
+        values = product(opened, value.range)
+        if min(opened.grain, value.range.grain) <= ROUNDED or not values.is_exact:
+            values = values.widened()
+
+        def make(scope: Tail) -> str:
+            text = scope.single(gate)
+            return f"{text} > 0.0 ? {text} * {scope.factor(value)} : 0.0"
+
+        return self.atom("n", values.joined(ZERO), make, ("neuron", gate.key, value.key))
+
+    def _stairs(
+        self, members: Sequence[tuple[int, float, Expr, Expr]]
+    ) -> tuple[float, Expr] | None:
+        """Neurons whose gates differ by integers, as a few comparisons: factor and value."""
+        levels = stairs([(gate.const, down) for _, down, gate, _ in members])
+        if levels is None or any(not whole(gate.const) for _, _, gate, _ in members):
+            return None
+        _, _, gate, value = members[0]
+        value = self._unit(value)
+        ranges = total([self.range_of(name).scaled(f) for f, name in gate.terms])
+        sums = Expr(0.0, gate.terms, ranges)
+        values = sums.range
+        for _, _, gate, _ in members:
+            own = gate.range
+            values = narrowed(values, Range(own.low - gate.const, own.high - gate.const, 0))
+        kept: list[Level] = [(t, v) for t, v in levels if values.low < t <= values.high]
+        known = [v for t, v in levels if t <= values.low]
+        below = known[-1] if known else 0.0
+        if not kept:
+            return below, value
+        factor = next(v for v in (below, *(v for _, v in kept)) if v)
+        kept = [(t, v / factor) for t, v in kept]
+        outcomes = [below / factor, *(v for _, v in kept)]
+        if any(v * factor not in {below, *(v for _, v in levels)} for v in outcomes):
+            return None
+        shape = (sums.key, below / factor, tuple(kept))
+        rest = Range(min(outcomes), max(outcomes), min(map(grain_of, outcomes)))
+        if value.constant is None and set(outcomes) <= {0.0, 1.0}:
+            return factor, self.atom(
+                "b",
+                value.range.joined(ZERO),
+                lambda s: select(s.text(sums), below / factor, kept, s.factor(value)),
+                ("select", shape, value.key),
+            )
+        found = self.atom(
+            "b", rest, lambda s: select(s.text(sums), below / factor, kept, ""), ("stairs", shape)
+        )
+        return factor, self.times(found, value)
+
+
+def _scale(value: Expr) -> float:
+    """A number, or a power of two with the sign of the first term."""
+    if not value.terms:
+        return value.const
+    first = value.terms[0][0]
+    return copysign(2.0 ** (frexp(first)[1] - 1), first)

@@ -15,7 +15,7 @@ from compiler import isa
 from compiler.errors import UnsupportedError
 from compiler.lower_code import Block, CodeBuilder
 from compiler.lower_context import Context, width
-from compiler.lower_memory import MemoryLowering, emit_sign
+from compiler.lower_memory import MemoryLowering
 from compiler.lower_segments import SegmentLowering
 from compiler.lower_tables import emit_call, emit_indirect, search
 from compiler.program import Origin
@@ -27,16 +27,7 @@ from compiler.wasm_types import Function
 _EXTEND_SHIFT = {"i32.extend8_s": 24, "i32.extend16_s": 16}
 _MOVED = "ilfd"
 """Types whose values can be moved."""
-_SAME_BITS = (
-    "i32.reinterpret_f32", "f32.reinterpret_i32", "i64.reinterpret_f64", "f64.reinterpret_i64",
-)  # fmt: skip
-
-_REMEDIES = {
-    "l": "use 32-bit integers here (int, unsigned); 64-bit arithmetic is not available yet",
-    "f": "use integers or fixed-point arithmetic here; floating point is not available yet",
-    "d": "use integers or fixed-point arithmetic here; floating point is not available yet",
-}
-_OTHER_TYPES = "use i32 values only"
+_REMEDY = "use i32 values only"
 
 
 def lower_function(context: Context, function: Function) -> list[Block]:
@@ -69,11 +60,6 @@ class _Lowering:
             "drop": self._drop, "select": self._select, "local.get": self._local_get,
             "local.set": self._local_set, "local.tee": self._local_tee,
             "global.get": self._global_get, "global.set": self._global_set,
-            "i32.wrap_i64": lambda step: self.code.emit("drop"),
-            "i64.extend_i32_u": lambda step: self.code.emit("i32.const"),
-            "i64.extend_i32_s": lambda step: emit_sign(self.code), "i64.const": self._long_const,
-            "f32.const": lambda step: self.code.emit("i32.const", step.instruction.args[0]),
-            "f64.const": self._long_const, **dict.fromkeys(_SAME_BITS, lambda step: None),
             **memory.rules, **SegmentLowering(context, function, self.code, memory).rules,
         }  # fmt: skip
 
@@ -81,7 +67,7 @@ class _Lowering:
         """Lower the whole function."""
         for type_ in self.function.type.params + self.function.type.results:
             if type_ not in _MOVED:
-                self._refuse_type(type_, f"a parameter or result of type {TYPE_NAMES[type_]}")
+                self._refuse_type(f"a parameter or result of type {TYPE_NAMES[type_]}")
         for slot in reversed(range(width(self.function.type.params))):
             self.code.emit("local.set", slot)
         for step in self.context.bodies[self.function.index]:
@@ -111,7 +97,7 @@ class _Lowering:
         signature = SIGNATURES[op]
         for type_ in (signature.pops or "") + (signature.pushes or ""):
             if type_ != "i":
-                raise self._refuse(step, f"{TYPE_NAMES[type_]} is not supported", type_)
+                raise self._refuse(step, f"{TYPE_NAMES[type_]} is not supported")
         if op == "i32.const":
             self.code.emit(op, step.instruction.args[0])
         elif op in isa.OPCODES:
@@ -124,7 +110,7 @@ class _Lowering:
         elif op in ROUTINES:
             self.code.emit("call", callee=op)
         else:
-            raise self._refuse(step, "this instruction is not supported", "i")
+            raise self._refuse(step, "this instruction is not supported")
 
     def _unreachable(self, step: Step) -> None:
         """The legalising pass says in an argument what it checks."""
@@ -133,19 +119,16 @@ class _Lowering:
 
     # --- refusals ----------------------------------------------------------------------------
 
-    def _refuse(self, step: Step, reason: str, type_: str) -> UnsupportedError:
-        remedy = _REMEDIES.get(type_, _OTHER_TYPES)
-        return self.context.refuse(self.function, step.instruction, reason, remedy)
+    def _refuse(self, step: Step, reason: str) -> UnsupportedError:
+        return self.context.refuse(self.function, step.instruction, reason, _REMEDY)
 
-    def _refuse_type(self, type_: str, what: str) -> None:
+    def _refuse_type(self, what: str) -> None:
         place = self.context.module.place(self.function)
-        raise UnsupportedError(
-            f"{what} is not supported", place, _REMEDIES.get(type_, _OTHER_TYPES)
-        )
+        raise UnsupportedError(f"{what} is not supported", place, _REMEDY)
 
     def _check_operand(self, step: Step) -> None:
         if step.operand not in _MOVED:
-            raise self._refuse(step, f"{TYPE_NAMES[step.operand]} is not supported", step.operand)
+            raise self._refuse(step, f"{TYPE_NAMES[step.operand]} is not supported")
 
     # --- control flow ------------------------------------------------------------------------
 
@@ -294,9 +277,3 @@ class _Lowering:
         for local in (a_high, b_high, condition):
             self.code.emit("local.get", local)
         self.code.emit("select")
-
-    # --- values of 64 bits --------------------------------------------------------------------
-
-    def _long_const(self, step: Step) -> None:
-        value = step.instruction.args[0]
-        self.code.emit_all([("i32.const", value), ("i32.const", value >> 32)])

@@ -2,8 +2,8 @@
 
 The machine checks every access against the size that the prompt says. If the program may grow its
 memory that size is the greatest possible, and code emitted here checks against the size of the
-moment: an address beyond it becomes -1, at which the machine traps. Values of 64 bits are loaded
-and stored as two words. Of further memories only the size is of use.
+moment: an address beyond it becomes -1, at which the machine traps. Of further memories only the
+size is of use.
 """
 
 from __future__ import annotations
@@ -17,18 +17,9 @@ from compiler.wasm_check import Step
 from compiler.wasm_opcodes import access_bytes
 from compiler.wasm_types import Function
 
-_HIGH_HALF = 4
-"""Offset of the high half of an i64 in memory."""
 _BEYOND = MASK
 """An offset, or address, at which no access fits any memory."""
 _PAGE_BITS = 16
-_NARROW = {"i64.load8_u": "i32.load8_u", "i64.load16_u": "i32.load16_u", "i64.load32_u": "i32.load"}
-_NARROW_SIGNED = {
-    "i64.load8_s": "i32.load8_s", "i64.load16_s": "i32.load16_s", "i64.load32_s": "i32.load",
-}  # fmt: skip
-_NARROW_STORES = {
-    "i64.store8": "i32.store8", "i64.store16": "i32.store16", "i64.store32": "i32.store",
-}  # fmt: skip
 
 
 class MemoryLowering:
@@ -40,13 +31,8 @@ class MemoryLowering:
         self.code = code
         rules: dict[str, Callable[[Step], None]] = {
             "memory.size": self._size, "memory.grow": self._grow, "memory.fill": self._routine,
-            "memory.copy": self._routine, "f32.load": self._load, "f32.store": self._store,
-            "i64.load": self._long_load, "f64.load": self._long_load,
-            "i64.store": self._long_store, "f64.store": self._long_store,
+            "memory.copy": self._routine,
             **dict.fromkeys(isa.LOADS, self._load), **dict.fromkeys(isa.STORES, self._store),
-            **dict.fromkeys(_NARROW, self._narrow_load),
-            **dict.fromkeys(_NARROW_SIGNED, self._narrow_load),
-            **dict.fromkeys(_NARROW_STORES, self._narrow_store),
         }  # fmt: skip
         self.rules: dict[str, Callable[[Step], None]] = {
             op: self._checked(rule) for op, rule in rules.items()
@@ -108,66 +94,14 @@ class MemoryLowering:
     # --- loads and stores --------------------------------------------------------------------
 
     def _load(self, step: Step) -> None:
-        self._access(step.instruction.op.replace("f32", "i32"), step.instruction.args[1])
-
-    def _access(self, op: str, offset: int) -> None:
+        op, offset = step.instruction.op, step.instruction.args[1]
         self._bound(offset + access_bytes(op))
         self.code.emit(op, offset)
 
     def _store(self, step: Step) -> None:
-        self._access_store(step.instruction.op.replace("f32", "i32"), step.instruction.args[1])
-
-    def _access_store(self, op: str, offset: int) -> None:
+        op, offset = step.instruction.op, step.instruction.args[1]
         self._bound_below_value(offset + access_bytes(op))
         self.code.emit(op, offset)
-
-    def _narrow_load(self, step: Step) -> None:
-        op = step.instruction.op
-        if op in _NARROW:
-            self._access(_NARROW[op], step.instruction.args[1])
-            self.code.emit("i32.const")
-        else:
-            self._access(_NARROW_SIGNED[op], step.instruction.args[1])
-            emit_sign(self.code)
-
-    def _narrow_store(self, step: Step) -> None:
-        self.code.emit("drop")
-        self._access_store(_NARROW_STORES[step.instruction.op], step.instruction.args[1])
-
-    def _long_load(self, step: Step) -> None:
-        offset = step.instruction.args[1]
-        address = self.code.scratch()
-        self._bound(offset + 2 * _HIGH_HALF)
-        self.code.emit_all([("local.tee", address), ("i32.load", offset)])
-        self.code.emit("local.get", address)
-        self._high_access("i32.load", offset)
-
-    def _long_store(self, step: Step) -> None:
-        """Store the high half first: if it lies in the memory so does the low one, so a store
-        that traps has written nothing."""
-        offset = step.instruction.args[1]
-        address, low, high = (self.code.scratch() for _ in range(3))
-        constants = self.code.body[-2:]
-        known = len(constants) == 2 and all(code.op == "i32.const" for code in constants)
-        if known:
-            del self.code.body[-2:]
-        else:
-            self.code.emit_all([("local.set", high), ("local.set", low)])
-        halves = (
-            [("i32.const", code.imm) for code in constants]
-            if known
-            else [("local.get", low), ("local.get", high)]
-        )
-        self._bound(offset + 2 * _HIGH_HALF)
-        self.code.emit("local.tee", address)
-        self.code.emit(*halves[1])
-        self._high_access("i32.store", offset)
-        self.code.emit("local.get", address)
-        self.code.emit(*halves[0])
-        self.code.emit("i32.store", offset)
-
-    def _high_access(self, op: str, offset: int) -> None:
-        self.code.emit(op, min(offset + _HIGH_HALF, _BEYOND))
 
     # --- the memory as a whole ---------------------------------------------------------------
 
@@ -203,9 +137,3 @@ class MemoryLowering:
         """A routine that takes the size of the memory besides the instruction's operands."""
         self.emit_size(0)
         self.code.emit("call", callee=step.instruction.op)
-
-
-def emit_sign(code: CodeBuilder) -> None:
-    """Push the high half of the i64 that has the same value as the i32 on the stack."""
-    value = code.scratch()
-    code.emit_all([("local.tee", value), ("local.get", value), ("i32.const", 31), ("i32.shr_s", 0)])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from compiler.graph import Graph
+from compiler.schedule import Plan
+from compiler.weights_graph import graph_of_weights
 from executor.checkpoint import Checkpoint
 from executor.config import Mode, ModelConfig
 
@@ -104,6 +107,19 @@ def lookup_model(softmax_tokens: int | None = None) -> Checkpoint:
         first[:10] *= 2.0**30 * np.sqrt(2)
         table[:10] *= 2.0**30 * np.sqrt(2)
     return Checkpoint(config, tuple(f"t{i}" for i in range(17)), weights)
+
+
+def graph_of(checkpoint: Checkpoint) -> tuple[Graph, Plan]:
+    """The graph that a model's weights are read as."""
+    config = checkpoint.config
+    return graph_of_weights(
+        checkpoint.weights,
+        checkpoint.vocabulary,
+        config.n_heads,
+        config.n_layers,
+        config.position_slots,
+        config.head_modes,
+    )
 
 
 def lookups(seed: int, length: int) -> tuple[list[int], dict[int, int]]:

@@ -14,8 +14,7 @@ from compiler.exactness import Analysis
 from compiler.facts import Facts
 from compiler.invariants import analyse, machine_facts
 from compiler.ranges import DOUBLE_BITS
-from compiler.weights_graph import graph_of_weights
-from example_models import lookup_model
+from example_models import graph_of, lookup_model
 
 
 def test_the_certificate_promises_what_the_project_promises() -> None:
@@ -80,16 +79,7 @@ def test_an_invariant_less_is_noticed(name: str, weaker: Mapping[str, tuple[int,
 
 def test_a_table_s_certificate_follows_from_its_weights() -> None:
     """Certified length of a model that is not ours: that of exact squares of positions."""
-    checkpoint = lookup_model()
-    config = checkpoint.config
-    graph, plan = graph_of_weights(
-        checkpoint.weights,
-        checkpoint.vocabulary,
-        config.n_heads,
-        config.n_layers,
-        config.position_slots,
-        config.head_modes,
-    )
+    graph, plan = graph_of(lookup_model())
     certificate = certify(lambda tokens, memory: Analysis(graph, plan, Facts(tokens)))
     assert 2**26 < certificate.tokens.value < 2**27
     assert Certificate.from_json(certificate.to_json()) == certificate

@@ -5,6 +5,7 @@ The half of :class:`~executor.native.tails.Tail` that deals with the state of th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import floor, frexp
 from typing import Any
@@ -41,7 +42,7 @@ Spot = tuple[str, int]
 """A position: a C variable, and how far back from it."""
 
 
-class Lookups(Scope):
+class Lookups(Scope, ABC):
     """See the module.
 
     Attributes:
@@ -67,13 +68,13 @@ class Lookups(Scope):
         self.touched: set[str] = set()
         self._spots: dict[str, Spot] = {}
 
+    @abstractmethod
     def linear(self, value: Linear) -> Expr:
         """A value of the plain code."""
-        raise NotImplementedError
 
+    @abstractmethod
     def child(self) -> Lookups:
         """The same to go on with; its lines start anew."""
-        raise NotImplementedError
 
     # Tokens
 
@@ -319,9 +320,9 @@ class Lookups(Scope):
                 self.say(f"e->{name} = {self.text(self.sum_of(name))};")
             self.committed.add(name)
 
+    @abstractmethod
     def sum_of(self, name: str) -> Expr:
         """A running sum, with the current token."""
-        raise NotImplementedError
 
     def _extreme(self, name: str, effect: Extreme) -> None:
         score = self.linear(effect.score)

@@ -98,13 +98,21 @@ class NativeEngine:
                 were produced before are returned; the next call raises.
         """
         self._check(np.array([token]))
-        produced = np.empty(limit, np.int32)
+        try:
+            produced = np.empty(limit, np.int32)
+        except MemoryError:
+            raise LimitError(f"out of memory after {len(self):,} tokens") from None
         count = self._library.native_extend(
             self._engine, int(token), self._stops(stop), limit, produced
         )
         if not count:
             raise self._error()
-        return produced[:count] if count > limit // 2 else produced[:count].copy()
+        if count > limit // 2:
+            return produced[:count]
+        try:
+            return produced[:count].copy()  # the rest of a long array need not live on
+        except MemoryError:
+            return produced[:count]
 
     def __len__(self) -> int:
         """Tokens appended so far."""

@@ -132,20 +132,22 @@ def data_section(
             tokens += _seek(address - cursor)
         tokens += map(isa.data_token, content)
         cursor = address + len(content)
-    hops = _SEEK_TOKENS
-    while len(_seek(len(tokens) + hops - cursor)) != hops:
-        hops += _SEEK_TOKENS
-    return tokens + _seek(len(tokens) + hops - cursor)
+    directives = 1
+    while True:  # the seek ends behind itself, so its length is part of its distance
+        seek = _seek(len(tokens) + directives * _SEEK_TOKENS - cursor, directives)
+        if len(seek) == directives * _SEEK_TOKENS:
+            return tokens + seek
+        directives += 1
 
 
-def _seek(distance: int) -> list[str]:
-    """Directives that move the cursor; more than one if the distance needs more than 32 bits."""
-    tokens: list[str] = []
+def _seek(distance: int, least: int = 1) -> list[str]:
+    """Directives that move the cursor, at least so many; more if 32 bits are not enough."""
+    hops: list[int] = []
     while not -_FARTHEST <= distance < _FARTHEST:
-        hop = _FARTHEST - 1 if distance > 0 else -_FARTHEST
-        tokens += [*word_tokens(hop), isa.SEGMENT]
-        distance -= hop
-    return [*tokens, *word_tokens(distance), isa.SEGMENT]
+        hops.append(_FARTHEST - 1 if distance > 0 else -_FARTHEST)
+        distance -= hops[-1]
+    hops += [distance, *[0] * (least - len(hops) - 1)]
+    return [token for hop in hops for token in (*word_tokens(hop), isa.SEGMENT)]
 
 
 def _image(

@@ -64,6 +64,13 @@ def test_the_section_leaves_the_memory_that_the_segments_describe(seed: int) -> 
     assert cursor == len(tokens)
 
 
+@pytest.mark.parametrize("last", range((1 << 31), (1 << 31) + 40))
+def test_the_cursor_comes_back_from_the_farthest_that_one_directive_reaches(last: int) -> None:
+    tokens = data_section(0xFFFF0000, [(last, b"x")], "t")
+    _, memory, cursor = run_section(tokens)
+    assert memory == {last: ord("x")} and cursor == len(tokens)
+
+
 def test_runs_of_zeros_are_skipped_when_that_is_shorter() -> None:
     short = data_section(65536, [(0, b"a" + bytes(5) + b"b")], "t")
     assert short.count("data(00)") == 5

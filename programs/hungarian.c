@@ -11,10 +11,12 @@
 #define FAR 0x7fffffff
 #define MAX_COST 1000000
 
-static int n;
-static int cost[MAX_N][MAX_N];
-static int u[MAX_N], v[MAX_N];         /* potentials of rows and columns */
-static int row_of[MAX_N], col_of[MAX_N]; /* the matching, -1 for none */
+/* Not static, so that whoever watches the memory can ask the linker where they are. */
+int n;
+int cost[MAX_N][MAX_N];
+int u[MAX_N], v[MAX_N];           /* potentials of rows and columns */
+int row_of[MAX_N], col_of[MAX_N]; /* the matching, -1 for none */
+
 static int distance[MAX_N];            /* length of the shortest path to a column so far */
 static int previous[MAX_N];            /* the row before that column on the path */
 static int order[MAX_N];               /* columns: those with final distances come first */
@@ -99,8 +101,8 @@ static int print_assignment(int rows) {
 }
 
 int main(void) {
+  for (int i = 0; i < MAX_N; i++) row_of[i] = col_of[i] = -1;
   if (!read_matrix()) return 1;
-  for (int i = 0; i < n; i++) row_of[i] = col_of[i] = -1;
   for (int i = 0; i < n; i++) {
     augment(i);
     print_str("row ");

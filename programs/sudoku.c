@@ -1,8 +1,9 @@
 /* Sudoku by constraint propagation and search.
  *
- * Argument: the puzzle, 81 characters row by row, 1 to 9 or 0 or . for a blank. Output: the number
- * of guesses, and last the solved grid as one line of 81 digits. Exit code 1 if the puzzle is
- * malformed or has no solution.
+ * Arguments: the puzzle, 81 characters row by row, 1 to 9 or 0 or . for a blank; and after how many
+ * solutions to stop, 1 unless it is given. Output: for each solution the number of guesses up to it
+ * and the solved grid as one line of 81 digits. Exit code 1 if the puzzle is malformed or has no
+ * solution.
  *
  * The candidates of a digit are kept as bits of the grid: three bands of three rows, 27 cells in a
  * word, cell (row r of the band, column c) at bit 9r + c. A word thus answers for 27 cells at once.
@@ -10,8 +11,8 @@
  * A row of a band has three minirows and so has a box, and a digit that fits in one minirow only
  * of its row (or box) fits nowhere else in that minirow's box (or row). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <transputer.h>
-#include <string.h>
 
 #define BANDS 3
 #define DIGITS 9
@@ -31,8 +32,11 @@ typedef struct {
   word placed[BANDS];           /* cells that hold their digit */
 } grid;
 
-static grid grids[CELLS]; /* one for each guess that stands: every guess fills a cell */
-static int guesses;
+/* Not static, so that whoever watches the memory can ask the linker where they are. */
+grid grids[CELLS]; /* one for each guess that stands: every guess fills a cell */
+int guesses;
+
+static int solutions, wanted = 1;
 
 /* Puts a digit into the cell `bit` of a band, and takes it from the cells that see that cell. */
 static void place(grid *g, int digit, int band, word bit) {
@@ -176,13 +180,27 @@ static int choose(const grid *g, word *bit) {
   return band;
 }
 
-/* Solves grids[depth]; the solution is left in grids[0]. */
+static void print_solution(const grid *g) {
+  print_str("guesses: ");
+  print_int(guesses);
+  putchar('\n');
+  for (int band = 0; band < BANDS; band++) {
+    for (word bit = 1; bit <= BAND; bit <<= 1) {
+      int d = 0;
+      while (!(g->candidates[d][band] & bit)) d++;
+      putchar('1' + d);
+    }
+  }
+  putchar('\n');
+}
+
+/* Solves grids[depth]. Returns whether enough solutions have been found. */
 static int solve(int depth) {
   grid *g = &grids[depth];
   if (!propagate(g)) return 0;
   if (solved(g)) {
-    if (depth) grids[0] = *g;
-    return 1;
+    print_solution(g);
+    return ++solutions == wanted;
   }
   word bit;
   int band = choose(g, &bit);
@@ -220,29 +238,13 @@ static int well_formed(const char *puzzle) {
   return cells == CELLS;
 }
 
-static void print_grid(const grid *g) {
-  for (int band = 0; band < BANDS; band++) {
-    for (word bit = 1; bit <= BAND; bit <<= 1) {
-      int d = 0;
-      while (!(g->candidates[d][band] & bit)) d++;
-      putchar('1' + d);
-    }
-  }
-  putchar('\n');
-}
-
 int main(int argc, char **argv) {
-  if (argc != 2 || !well_formed(argv[1])) {
-    puts("usage: sudoku PUZZLE, with 81 characters: 1 to 9, and 0 or . for a blank");
+  if (argc == 3) wanted = atoi(argv[2]);
+  if (argc < 2 || argc > 3 || wanted < 1 || !well_formed(argv[1])) {
+    puts("usage: sudoku PUZZLE [SOLUTIONS], with 81 characters: 1 to 9, and 0 or . for a blank");
     return 1;
   }
-  if (!load(&grids[0], argv[1]) || !solve(0)) {
-    puts("this puzzle has no solution");
-    return 1;
-  }
-  print_str("guesses: ");
-  print_int(guesses);
-  putchar('\n');
-  print_grid(&grids[0]);
-  return 0;
+  if (load(&grids[0], argv[1])) solve(0);
+  if (!solutions) puts("this puzzle has no solution");
+  return !solutions;
 }

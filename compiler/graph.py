@@ -139,7 +139,8 @@ class Graph:
     """A machine under construction.
 
     ``quantities`` maps names to quantities; ``inputs`` are those the embedding sets; ``nodes``
-    are the heads and neurons; ``embedding[token][input]`` and ``scores[token]`` are the two ends.
+    are the heads and neurons; ``embedding[token][input]`` and ``scores[token]`` are the two ends;
+    ``about`` says what quantities and nodes are, for readers.
     """
 
     quantities: dict[str, Quantity] = field(default_factory=dict)
@@ -147,6 +148,7 @@ class Graph:
     nodes: dict[str, Node] = field(default_factory=dict)
     embedding: dict[str, dict[str, float]] = field(default_factory=dict)
     scores: dict[str, Expr] = field(default_factory=dict)
+    about: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.one = self.input(ONE)
@@ -187,6 +189,16 @@ class Graph:
         if spelling not in self.embedding or spelling in self.scores:
             raise ValueError(f"token {spelling!r} is unknown or already has a score")
         self.scores[spelling] = as_expr(value)
+
+    def describe(self, words: Mapping[str, str]) -> None:
+        """Say what quantities are and what heads fetch: ``{"top": "the top of the stack"}``.
+
+        It changes nothing but what ``transputer explain`` prints.
+        """
+        unknown = set(words) - set(self.quantities) - set(self.nodes)
+        if unknown:
+            raise ValueError(f"there is nothing called {', '.join(sorted(unknown))}")
+        self.about.update(words)
 
     # --- attention ---------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from compiler import isa, rom
 from compiler.graph import Expr, Graph
 from compiler.machine_arithmetic import Arithmetic
 from compiler.machine_tokens import FIRST_DIGIT, PROMPT_CURSOR, add_scores, add_tokens
+from compiler.machine_words import add_words
 
 
 def build_graph(max_call_depth: int = isa.MAX_CALL_DEPTH) -> Graph:
@@ -61,6 +62,7 @@ class Computer(Arithmetic):
             x=self.x,
             y=self.y,
         )
+        add_words(self.graph)
         return self.graph
 
     def address_memory(self) -> None:

@@ -37,6 +37,7 @@ from compiler.machine_base_tokens import (
     is_pair,
     is_point,
 )
+from compiler.machine_words import add_words
 from compiler.schedule import Shape
 
 BASE_SHAPE = Shape(d_model=16, n_heads=8, n_layers=7, d_ffn=25)
@@ -100,6 +101,7 @@ class BaseComputer:
         due = self.graph.linear("due")  # the scores weigh it heavily: it must be a small number
         self.graph.gate("due", 1, 4 * self.dist, due)
         add_scores(self.graph, result=self.result, due=due / 4, x=self.x, y=self.y)
+        add_words(self.graph)
         return self.graph
 
     # --- helpers -----------------------------------------------------------------------------

@@ -24,13 +24,16 @@ from compiler.schedule import Plan, check_plan
 
 Array = NDArray[np.float64]
 
+ERASURE = "erase "
+"""Begins the name of a head or neuron that clears slots; their quantities follow, with commas."""
+
 
 @dataclass(frozen=True)
 class Placed:
     """Which head or neuron of its half-layer each node became, and which erase what.
 
     ``names[time][index]`` names the node in head or neuron ``index`` of half-layer ``time``;
-    ``erase ...`` for those that clear slots.
+    those that clear slots are called ``ERASURE`` and what they erase.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -96,7 +99,7 @@ class WeightBuilder:
                 slot = self.plan.slots[name]
                 value[2 * head + number, slot] = 1
                 out_proj[slot, 2 * head + number] = -1
-            names.append("erase " + ", ".join(pair))
+            names.append(ERASURE + ", ".join(pair))
         self.arrays[f"attn.{layer}.in_proj_weight"] = in_proj
         self.arrays[f"attn.{layer}.out_proj.weight"] = out_proj
         self.modes.append(modes)
@@ -118,7 +121,7 @@ class WeightBuilder:
             gate[neuron] = self._row(self.graph.one)
             value[neuron, slot] = 1
             down[slot, neuron] = -1
-            names.append(f"erase {name}")
+            names.append(f"{ERASURE}{name}")
         self.arrays[f"gate.{layer}.weight"] = gate
         self.arrays[f"value.{layer}.weight"] = value
         self.arrays[f"down.{layer}.weight"] = down

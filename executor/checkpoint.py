@@ -1,9 +1,10 @@
-"""A model as a value (config, vocabulary, ROM, weights) and as a folder of three files.
+"""A model as a value (config, vocabulary, ROM, weights, names) and as a folder of four files.
 
 The folder holds ``model.safetensors`` (named float64 arrays, the names of the torch module's
 ``state_dict``), ``vocabulary.json`` (spellings; the index is the id) and ``config.json``, which
-is written last and carries the SHA-256 of the other two, so that a half-written, damaged or
-mixed folder is recognised. Needs no torch.
+is written last and carries the SHA-256 of the others, so that a half-written, damaged or mixed
+folder is recognised. ``names.json`` (see :mod:`compiler.names`) says what slots, heads and neurons
+are; it may be missing. Needs no torch.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.errors import TransputerError, UsageError
+from compiler.names import Names
 from executor.config import LIMITS, ModelConfig
 from executor.files import write_atomically
 
 FORMAT = "transputer-model"
 VERSION = 1
 WEIGHTS, VOCABULARY, CONFIG = "model.safetensors", "vocabulary.json", "config.json"
+NAMES = "names.json"
 SETTINGS = ("head_modes", "stop_tokens", "attention", "max_tokens")
 """The fields of ModelConfig that are not arguments of the transformer."""
 
@@ -34,16 +37,17 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything an engine needs, and the ids that head every prompt.
+    """Everything an engine needs, the ids that head every prompt, and names for readers, if any.
 
     Raises:
-        TransputerError: if weights, vocabulary or ROM do not fit the config.
+        TransputerError: if weights, vocabulary, ROM or names do not fit the config.
     """
 
     config: ModelConfig
     vocabulary: tuple[str, ...]
     weights: Mapping[str, Array]
     rom: tuple[int, ...] = ()
+    names: Names | None = None
 
     def __post_init__(self) -> None:
         if len(self.vocabulary) != self.config.vocab_size:
@@ -55,6 +59,9 @@ class Checkpoint:
             raise TransputerError("the vocabulary spells two tokens alike")
         if not all(type(t) is int and 0 <= t < self.config.vocab_size for t in self.rom):
             raise TransputerError("a ROM token is not in the vocabulary")
+        c = self.config
+        if self.names and not self.names.fits(c.d_model, c.n_heads, c.n_layers, c.d_ffn):
+            raise TransputerError("the names are those of a model of another shape")
         for name, shape in self.config.shapes.items():
             array = self.weights.get(name)
             if array is None:
@@ -113,6 +120,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | os.PathLike[str]) -> P
         WEIGHTS: save(arrays),
         VOCABULARY: _to_json(list(checkpoint.vocabulary)),
     }
+    if checkpoint.names is not None:
+        files[NAMES] = checkpoint.names.to_json().encode()
     settings = {name: getattr(checkpoint.config, name) for name in SETTINGS}
     limits = {name: getattr(checkpoint.config, name) for name in LIMITS}
     settings |= {name: limit for name, limit in limits.items() if limit is not None}
@@ -130,6 +139,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | os.PathLike[str]) -> P
             raise UsageError(f"{path}: not empty and not a model folder; choose another")
         for name, data in (files | {CONFIG: _to_json(config)}).items():
             write_atomically(path / name, data)
+        if checkpoint.names is None:
+            (path / NAMES).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{path}: cannot write the model: {error.strerror or error}") from error
     return path
@@ -157,9 +168,13 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
             f"this transputer reads version {VERSION}; build the model again"
         )
     data = {name: _read(path / name) for name in (WEIGHTS, VOCABULARY)}
+    if (path / NAMES).exists():
+        data[NAMES] = _read(path / NAMES)
     digests = config.get("sha256")
     for name, content in data.items():
         expected = digests.get(name) if isinstance(digests, dict) else None
+        if name == NAMES and expected is None:
+            continue  # names that somebody wrote for a model without any
         if hashlib.sha256(content).hexdigest() != expected:
             raise TransputerError(
                 f"{path / name}: damaged, or not written together with {CONFIG}; build it again"
@@ -172,11 +187,19 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
             vocabulary=tuple(map(str, vocabulary)),
             weights=weights,
             rom=tuple(config["rom"]),
+            names=_names(path / NAMES, data[NAMES]) if NAMES in data else None,
         )
     except (SafetensorError, KeyError, TypeError, AttributeError) as error:
         raise TransputerError(f"{path}: damaged model folder ({error!r})") from error
     except TransputerError as error:
         raise TransputerError(f"{path}: {error}") from error
+
+
+def _names(path: Path, text: bytes) -> Names:
+    try:
+        return Names.from_json(text)
+    except TransputerError as error:
+        raise TransputerError(f"{path.name}: {error}") from error
 
 
 def _config(saved: Mapping[str, Any]) -> ModelConfig:

@@ -52,11 +52,14 @@ def build_base_checkpoint() -> Checkpoint:
 
 def checkpoint_of(machine: Machine) -> Checkpoint:
     """A machine as a model that engines run."""
+    from compiler.names import names_of
+
     return Checkpoint(
         config=ModelConfig.from_mapping(machine.config),
         vocabulary=machine.vocabulary,
         weights=machine.weights(),
         rom=tuple(machine.ids[spelling] for spelling in machine.rom),
+        names=names_of(machine.graph, machine.plan, machine.placed),
     )
 
 

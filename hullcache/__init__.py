@@ -19,5 +19,15 @@ from hullcache.head import HullHead
 from hullcache.hull import HullKVCache
 from hullcache.record import MODES, Mode, Value
 from hullcache.standard import StandardKVCache
+from hullcache.standard_head import StandardHead
 
-__all__ = ["MODES", "HullHead", "HullKVCache", "KVCache", "Mode", "StandardKVCache", "Value"]
+__all__ = [
+    "MODES",
+    "HullHead",
+    "HullKVCache",
+    "KVCache",
+    "Mode",
+    "StandardHead",
+    "StandardKVCache",
+    "Value",
+]

@@ -1,4 +1,4 @@
-"""The C of the hull and of the table of indexed keys gives what ``hullcache.HullHead`` gives."""
+"""The C of hull, scan and table of indexed keys gives what ``hullcache.HullHead`` gives."""
 
 from __future__ import annotations
 
@@ -11,38 +11,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from executor.native.build import load
-from executor.native.generate import runtime
+from executor.native.generate import RUNTIME, runtime
 from hullcache import HullHead, Mode
 
 WRAPPERS = """
-typedef struct { status status; hull hull; table table; } both;
+typedef struct { status status, scanning; hull hull; scan scan; table table; } both;
 
 both *both_new(int mean)
 {
     both *b = calloc(1, sizeof *b);
     hull_start(&b->hull, &b->status, mean, 1, 1);
+    b->scanning.scanning = 1;
+    scan_start(&b->scan, &b->scanning, mean, 1, 1);
     table_start(&b->table, &b->status, 1);
     return b;
 }
 int64_t both_free(both *b) /* bytes that are still counted: 0 */
 {
     hull_clear(&b->hull);
+    scan_clear(&b->scan);
     table_clear(&b->table);
-    int64_t left = b->status.bytes;
+    int64_t left = b->status.bytes + b->scanning.bytes;
     free(b);
     return left;
 }
-int both_error(both *b) { return b->status.error; }
+int both_error(both *b) { return b->status.error + b->scanning.error; }
 void hull_add(both *b, double x, double y, int64_t weight, double value)
 {
     b->hull.fresh[0].i = weight, b->hull.fresh[1].d = value;
     hull_insert(&b->hull, x, y, b->hull.fresh);
+    b->scan.fresh[0].i = weight, b->scan.fresh[1].d = value;
+    scan_insert(&b->scan, x, y, b->scan.fresh);
 }
-double hull_ask(both *b, double x, double y)
+static double value_of(both *b, const cell *r)
 {
-    const cell *r = hull_query(&b->hull, x, y);
     return b->hull.mean ? r[1].d / (double)r[0].i : r[1].d;
 }
+double hull_ask(both *b, double x, double y) { return value_of(b, hull_query(&b->hull, x, y)); }
+double scan_ask(both *b, double x, double y) { return value_of(b, scan_query(&b->scan, x, y)); }
 int64_t hull_kept(both *b) { return b->hull.upper.n_vertices; }
 void table_add(both *b, double x, double y, int64_t position, double value)
 {
@@ -64,7 +70,7 @@ int64_t ask_position(double x, double y, int64_t p)
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "native"))
-        lib = load(runtime() + WRAPPERS, lambda line: None, "-O1")
+        lib = load(runtime(*RUNTIME, "scan.h") + WRAPPERS, lambda line: None, "-O1")
     number, handle, count = ctypes.c_double, ctypes.c_void_p, ctypes.c_int64
     lib.both_new.argtypes, lib.both_new.restype = [ctypes.c_int], handle
     lib.both_free.argtypes, lib.both_free.restype = [handle], count
@@ -72,7 +78,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     for name in ("hull_add", "table_add"):
         getattr(lib, name).argtypes = [handle, number, number, count, number]
         getattr(lib, name).restype = None
-    lib.hull_ask.argtypes, lib.hull_ask.restype = [handle, number, number], number
+    for name in ("hull_ask", "scan_ask"):
+        getattr(lib, name).argtypes = [handle, number, number]
+        getattr(lib, name).restype = number
     lib.hull_kept.argtypes, lib.hull_kept.restype = [handle], count
     lib.table_ask.argtypes, lib.table_ask.restype = [handle, number], number
     lib.table_is_general.argtypes = [handle]
@@ -82,7 +90,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 class NativeHead:
-    """The hull in C, with the interface of ``HullHead`` for one value."""
+    """The hull in C, with the interface of ``HullHead`` for one value; and the scan beside it."""
 
     def __init__(self, lib: ctypes.CDLL, mode: Mode) -> None:
         self.lib, self.latest, self.count = lib, mode == "latest", 0
@@ -94,7 +102,9 @@ class NativeHead:
         self.count += 1
 
     def query(self, x: float, y: float) -> float:
-        return float(self.lib.hull_ask(self.handle, x, y))
+        answer = float(self.lib.hull_ask(self.handle, x, y))
+        assert self.lib.scan_ask(self.handle, x, y) == answer
+        return answer
 
     def close(self) -> None:
         assert self.lib.both_error(self.handle) == 0

@@ -14,7 +14,7 @@ from math import frexp, ldexp
 from executor.checkpoint import Array
 from executor.codegen import Cache
 from executor.liveness import Head
-from executor.native.classify import Kind, classify, is_of_token, key_values
+from executor.native.classify import Kind, Lookups, classify, is_of_token, key_values
 from executor.native.forms import HERE, Form, Linear, can_shift, shifted
 from executor.native.nodes import (
     AddTo,
@@ -50,9 +50,10 @@ class Reader:
 class Attention:
     """Writes the attention of one layer after another."""
 
-    def __init__(self, writer: Writer, state: State) -> None:
+    def __init__(self, writer: Writer, state: State, lookups: Lookups = "classified") -> None:
         self.writer = writer
         self.state = state
+        self.lookups: Lookups = lookups
         self.described: list[Description] = []
         self._positions: dict[str, str] = {}  # variables that are positions as numbers
 
@@ -66,7 +67,9 @@ class Attention:
         results: Results,
     ) -> None:
         """One group of heads that share keys."""
-        found = [Reader(heads, q, classify(cache.mode, key, q)) for heads, q in readers]
+        found = [
+            Reader(heads, q, classify(cache.mode, key, q, self.lookups)) for heads, q in readers
+        ]
         if any(reader.kind.name == "general" for reader in found):
             reason = "another head with these keys needs a convex hull"
             found = [
@@ -371,21 +374,25 @@ class Attention:
         readers: Sequence[Reader],
         results: Results,
     ) -> None:
-        name, mean = f"hull_{cache.name}", cache.mode == "mean"
+        structure = "scan" if readers[0].kind.name == "scan" else "hull"
+        name, mean = f"{structure}_{cache.name}", cache.mode == "mean"
         stored = self._keyed(cache, values, readers)
         down = any((r.query[1].constant or -1.0) < 0.0 for r in readers)
-        self.state.fields.append(f"hull {name};")
+        self.state.fields.append(f"{structure} {name};")
         arguments = f"&e->core.status, {int(mean)}, {len(stored)}, {int(down)}"
-        self.state.start.append(f"hull_start(&e->{name}, {arguments});")
-        self.state.clear.append(f"hull_clear(&e->{name});")
+        self.state.start.append(f"{structure}_start(&e->{name}, {arguments});")
+        self.state.clear.append(f"{structure}_clear(&e->{name});")
         given = tuple(values[row] for row in stored)
-        call = f"hull_insert(&e->{name}, {{0}}, {{1}}, e->{name}.fresh);"
+        call = f"{structure}_insert(&e->{name}, {{0}}, {{1}}, e->{name}.fresh);"
         self._insert(name, Insert("hull", f"e->{name}.fresh", mean, given, call, key))
         self._say("if (e->core.status.error)")
         self._say("    return -1;")
+        each = "vertex" if structure == "hull" else "token"
         for reader in readers:
-            query = Query(name, f"hull_query(&e->{name}, {{0}}, {{1}})", reader.query)
-            self._query(cache, reader, query, stored, values, results, "a record for every vertex")
+            query = Query(name, f"{structure}_query(&e->{name}, {{0}}, {{1}})", reader.query)
+            self._query(cache, reader, query, stored, values, results, f"a record for every {each}")
+
+    _scan = _general
 
 
 def _support(row: Array) -> list[int]:

@@ -21,8 +21,10 @@ MOST_KEYS_BY_TOKEN = 256
 """As many, if they are not those of a table."""
 
 Name = Literal[
-    "self", "uniform", "extreme", "position", "quotient", "few-valued", "indexed", "general"
+    "self", "uniform", "extreme", "position", "quotient", "few-valued", "indexed", "general", "scan"
 ]
+Lookups = Literal["classified", "hull", "scan"]
+"""How heads are answered whose keys do not all score alike: each by its kind, or all in one way."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,20 @@ class Kind:
     sign: float = 1.0
 
 
-def classify(mode: Mode, key: tuple[Linear, Linear], query: tuple[Linear, Linear]) -> Kind:
+def classify(
+    mode: Mode,
+    key: tuple[Linear, Linear],
+    query: tuple[Linear, Linear],
+    lookups: Lookups = "classified",
+) -> Kind:
     """The kind of a head."""
+    alike = _constant(mode, key, query)
+    if alike is None and lookups == "hull":
+        return Kind("general", "a convex hull, as asked for")
+    if alike is None and lookups == "scan":
+        return Kind("scan", "a scan of all keys, as asked for")
     return (
-        _constant(mode, key, query)
+        alike
         or _extreme(mode, key, query)
         or _position(mode, key, query)
         or _few(key)

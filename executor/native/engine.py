@@ -16,6 +16,7 @@ from compiler.errors import LimitError, TransputerError, UsageError
 from executor.checkpoint import Checkpoint
 from executor.files import write_atomically
 from executor.native.build import load
+from executor.native.classify import Lookups
 from executor.native.forms import MOST_TOKENS
 from executor.native.kept import code_of
 
@@ -41,6 +42,7 @@ class NativeEngine:
         say: Callable[[str], None] = warnings.warn,
         optimisation: str = "-O1",
         specialise: bool = True,
+        lookups: Lookups = "classified",
     ) -> None:
         """Generate, compile or find in the cache, and load.
 
@@ -49,6 +51,8 @@ class NativeEngine:
             say: told in one line what takes long or had to be done differently.
             specialise: whether to run specialised code where there is something to it.
             optimisation: the C compiler's; less compiles faster and runs slower.
+            lookups: for comparisons, without ``specialise``: ``hull`` answers all heads by convex
+                hulls; ``scan`` answers them by scans of all keys, see :meth:`scan`.
 
         Raises:
             UsageError: if the heads are not two-dimensional or the source cannot be written.
@@ -60,7 +64,7 @@ class NativeEngine:
                 f"the native engine needs heads of width 2, this model's are "
                 f"{config.d_head} wide; use --engine standard"
             )
-        code = code_of(checkpoint, specialise, say)
+        code = code_of(checkpoint, specialise, say, lookups)
         self.source = code.source
         if keep_source is not None:
             _write_source(Path(keep_source), self.source)
@@ -114,6 +118,10 @@ class NativeEngine:
         except MemoryError:
             return produced[:count]
 
+    def scan(self) -> None:
+        """Answer by scans from now on, with ``lookups="scan"``; until then hulls do."""
+        self._library.native_scan(self._engine)
+
     def __len__(self) -> int:
         """Tokens appended so far."""
         return int(self._library.native_length(self._engine))
@@ -158,6 +166,8 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.native_new.restype = engine
     library.native_free.argtypes = [engine]
     library.native_free.restype = None
+    library.native_scan.argtypes = [engine]
+    library.native_scan.restype = None
     library.native_read.argtypes = [engine, _ids, count, ctypes.c_void_p]
     library.native_read.restype = count
     library.native_extend.argtypes = [engine, ctypes.c_int32, _flags, count, _ids]

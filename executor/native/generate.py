@@ -19,6 +19,7 @@ from executor.codegen import Cache, share_caches
 from executor.config import ModelConfig
 from executor.liveness import Head, LiveLayer, live_layers, support
 from executor.native.attention import Attention, Results
+from executor.native.classify import Lookups
 from executor.native.families import Family, Single, group_rows
 from executor.native.forms import HERE, Form, Linear, grain
 from executor.native.neurons import Neurons, sort_neurons, write_neurons
@@ -69,18 +70,20 @@ def generate(
     weights: Mapping[str, Array],
     prefix: Sequence[int] = (),
     specialised: bool = True,
+    lookups: Lookups = "classified",
 ) -> Generated:
     """Generate the engine of a model with two-dimensional heads.
 
     Args:
         prefix: tokens that sequences are likely to start with.
         specialised: whether to write specialised code too, where there is something to it.
+        lookups: other than ``classified`` for comparisons: all by hulls, or all by scans.
     """
     head = weights["head.weight"]
     outputs = sorted(support(head))
     tokens = np.sort(np.unique(head[:, outputs], axis=0, return_index=True)[1])
     layers = live_layers(config, weights, outputs)
-    walk = _Walk(config, weights)
+    walk = _Walk(config, weights, lookups)
     for number, layer in enumerate(layers):
         walk.attention(number, layer, share_caches(number, layer.stored))
         walk.feed_forward(number, layer)
@@ -91,6 +94,7 @@ def generate(
     write_output(walk.writer, walk.state, stream, families, singles)
     lines, tables, n_numbers = walk.writer.finish()
     program = walk.writer.program
+    specialised = specialised and lookups == "classified"
     special = specialise(program, config.vocab_size, families, prefix) if specialised else None
     kinds = [("double", f"table{i}") for i in range(n_numbers)]
     kinds += [("uint64_t", f"mask{i}") for i in range(len(tables) - n_numbers)]
@@ -114,10 +118,10 @@ def generate(
 class _Walk:
     """The residual stream on its way through the layers: a value for every slot."""
 
-    def __init__(self, config: ModelConfig, weights: Mapping[str, Array]) -> None:
+    def __init__(self, config: ModelConfig, weights: Mapping[str, Array], lookups: Lookups) -> None:
         self.config, self.weights = config, weights
         self.writer, self.state = Writer(), State()
-        self.heads = Attention(self.writer, self.state)
+        self.heads = Attention(self.writer, self.state, lookups)
         self.neurons: list[Neurons] = []
         self.slots: list[tuple[str, ...]] = []
         self.writer.say("@p@")
@@ -248,6 +252,7 @@ def _source(
         [
             "/* Generated from a model's weights. */",
             runtime(),
+            *([runtime("scan.h")] if walk.heads.lookups == "scan" else []),
             f"typedef {token} token_t;",
             runtime("core.h"),
             *state.constants,

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from executor.checkpoint import Checkpoint
 from executor.native.build import cache_folders
+from executor.native.classify import Lookups
 from executor.native.generate import generate
 
 Say = Callable[[str], None]
@@ -36,21 +37,24 @@ class Code:
     splits: tuple[str, ...]
 
 
-def code_of(checkpoint: Checkpoint, specialise: bool, say: Say) -> Code:
+def code_of(
+    checkpoint: Checkpoint, specialise: bool, say: Say, lookups: Lookups = "classified"
+) -> Code:
     """Find or generate the code of a model.
 
     Args:
         specialise: whether to generate specialised code too.
+        lookups: see :func:`executor.native.generate.generate`.
         say: is told in one line what takes long.
     """
-    name = f"code-{_key(checkpoint, specialise)}.npz"
+    name = f"code-{_key(checkpoint, specialise, lookups)}.npz"
     for folder in cache_folders():
         found = _read(folder / name)
         if found is not None:
             return found
     if specialise:
         say("specialising the native engine (once for each model)")
-    generated = generate(checkpoint.config, checkpoint.weights, checkpoint.rom, specialise)
+    generated = generate(checkpoint.config, checkpoint.weights, checkpoint.rom, specialise, lookups)
     splits = generated.special.described if generated.special is not None else ()
     code = Code(generated.source, generated.tables, splits)
     for folder in cache_folders():
@@ -59,10 +63,10 @@ def code_of(checkpoint: Checkpoint, specialise: bool, say: Say) -> Code:
     return code
 
 
-def _key(checkpoint: Checkpoint, specialise: bool) -> str:
+def _key(checkpoint: Checkpoint, specialise: bool, lookups: Lookups) -> str:
     """A hash of all that the code depends on."""
     key = hashlib.sha256(_sources())
-    key.update(repr((checkpoint.config, checkpoint.rom, specialise)).encode())
+    key.update(repr((checkpoint.config, checkpoint.rom, specialise, lookups)).encode())
     for name, array in sorted(checkpoint.weights.items()):
         key.update(f"{name} {array.dtype} {array.shape}".encode())
         key.update(np.ascontiguousarray(array).tobytes())

@@ -54,6 +54,12 @@ int64_t native_extend(engine *e, int32_t token, const uint8_t *stop, int64_t lim
     return append(e, NULL, token, stop, limit, next);
 }
 
+/* From now on scans answer, where the engine was generated with scans. */
+void native_scan(engine *e)
+{
+    e->core.status.scanning = 1;
+}
+
 int native_error(const engine *e)
 {
     return e->core.status.error;

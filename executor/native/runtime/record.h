@@ -16,6 +16,7 @@ enum { FINE, OUT_OF_MEMORY, NOT_FINITE, TOO_LONG };
 typedef struct {
     int error;
     int odd;       /* an error, or some table's keys were not as guessed */
+    int scanning;  /* for scan.h alone: whether scans answer, not hulls */
     int64_t bytes; /* allocated for the sequence so far */
 } status;
 

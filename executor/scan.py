@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class _ByClass:
+class ByClass:
     """What each class means: arrays indexed by class."""
 
     delta: Array
@@ -46,7 +46,7 @@ class _ByClass:
     """``fits[class, n]``: an instruction may end so after n tokens."""
 
 
-def _by_class() -> _ByClass:
+def _by_class() -> ByClass:
     delta = np.zeros(N_CLASSES, np.int64)
     stores = np.zeros(N_CLASSES, np.bool_)
     jumps = np.zeros(N_CLASSES, np.int64)
@@ -61,10 +61,10 @@ def _by_class() -> _ByClass:
     fits[[CALL, RETURN], 4] = True
     delta[OUT] = -1
     fits[[OUT, HALT, TRAP], 0] = True
-    return _ByClass(delta, stores, jumps, fits)
+    return ByClass(delta, stores, jumps, fits)
 
 
-_CLASSES = _by_class()
+BY_CLASS = _by_class()
 
 
 class Scanner:
@@ -140,10 +140,10 @@ class Scanner:
 
     def _apply(self, ids: Array, at: Array, ends: Array) -> bool:
         """Follow stack, calls, cursor and output, or touch nothing and return False."""
-        depth = len(self.stack) + np.cumsum(_CLASSES.delta.take(ends))
-        stores = _CLASSES.stores.take(ends)
+        depth = len(self.stack) + np.cumsum(BY_CLASS.delta.take(ends))
+        stores = BY_CLASS.stores.take(ends)
         kept = int((depth - stores).min())
-        jumping = np.flatnonzero(_CLASSES.jumps.take(ends))
+        jumping = np.flatnonzero(BY_CLASS.jumps.take(ends))
         jumped = ends.take(jumping)
         calls = self.call_depth + np.cumsum((jumped == CALL).astype(np.int64) - (jumped == RETURN))
         if kept < 0 or (calls.size and calls.min() < 0):
@@ -152,7 +152,7 @@ class Scanner:
         if calls.size:
             self.call_depth = int(calls[-1])
         offsets = self._values(ids, at.take(jumping)).astype(np.int32)
-        moved = int((offsets * _CLASSES.jumps.take(jumped)).sum())
+        moved = int((offsets * BY_CLASS.jumps.take(jumped)).sum())
         straight = len(at) - len(jumping) - int(ends[-1] >= HALT)
         self._cursor += moved + isa.INSTRUCTION_TOKENS * straight
         self._push(ids, at[stores], depth[stores], kept, int(depth[-1]))
@@ -215,7 +215,7 @@ def _well_formed(kinds: Array, at: Array, ends: Array) -> bool:
     those, if they are as many as that makes.
     """
     lengths = np.diff(at, prepend=-1) - 1
-    if not _CLASSES.fits[ends, np.minimum(lengths, LONGEST + 1)].all():
+    if not BY_CLASS.fits[ends, np.minimum(lengths, LONGEST + 1)].all():
         return False
     special = int(np.count_nonzero(kinds)) - len(at)
     if not special:

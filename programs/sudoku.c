@@ -1,7 +1,7 @@
 /* Sudoku by constraint propagation and search.
  *
  * Arguments: the puzzle, 81 characters row by row, 1 to 9 or 0 or . for a blank; and after how many
- * solutions to stop, 1 unless it is given. Output: for each solution the number of guesses up to it
+ * solutions to stop, 1 to 9, 1 unless it is given. Output: for each solution the number of guesses up to it
  * and the solved grid as one line of 81 digits. Exit code 1 if the puzzle is malformed or has no
  * solution.
  *
@@ -11,7 +11,6 @@
  * A row of a band has three minirows and so has a box, and a digit that fits in one minirow only
  * of its row (or box) fits nowhere else in that minirow's box (or row). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <transputer.h>
 
 #define BANDS 3
@@ -239,8 +238,8 @@ static int well_formed(const char *puzzle) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 3) wanted = atoi(argv[2]);
-  if (argc < 2 || argc > 3 || wanted < 1 || !well_formed(argv[1])) {
+  if (argc == 3) wanted = argv[2][0] && !argv[2][1] ? argv[2][0] - '0' : 0;
+  if (argc < 2 || argc > 3 || wanted < 1 || wanted > 9 || !well_formed(argv[1])) {
     puts("usage: sudoku PUZZLE [SOLUTIONS], with 81 characters: 1 to 9, and 0 or . for a blank");
     return 1;
   }

@@ -15,14 +15,46 @@ class UsageError(TransputerError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the user's source something is: file, function, instruction (any may be empty)."""
+    """Where in the user's source something is; whatever is not known is empty.
+
+    Attributes:
+        file, line: the file as its compiler was given it, and the line, 0 if that is not known.
+        function: of the source; the one that was written there, where it was inlined elsewhere.
+        instruction: the WebAssembly instruction, in parentheses for code that the compiler adds.
+        number: of that instruction in its WebAssembly function, -1 if it has none.
+        text: the line itself.
+        inlined: where that function was inlined, and so on outwards: places of calls.
+    """
 
     file: str = ""
     function: str = ""
     instruction: str = ""
+    line: int = 0
+    number: int = -1
+    text: str = ""
+    inlined: tuple[Place, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """``gcd.c:12``, empty if the line is not known."""
+        return f"{self.file}:{self.line}" if self.line else ""
+
+    @property
+    def where(self) -> str:
+        """``gcd.c:12 (gcd, i32.rem_u)``; ``gcd+5: i32.rem_u`` if the line is not known."""
+        if self.line:
+            return f"{self.source} ({', '.join(filter(None, (self.function, self.instruction)))})"
+        return self.code
+
+    @property
+    def code(self) -> str:
+        """``gcd+5: i32.rem_u``: the instruction by its number in its function."""
+        function = self.inlined[-1].function if self.inlined else self.function
+        number = f"+{self.number}" if self.number >= 0 else ""
+        return ": ".join(filter(None, (f"{function}{number}", self.instruction)))
 
     def __str__(self) -> str:
-        parts = [self.file]
+        parts = [self.source or self.file]
         if self.function:
             parts.append(f"in function {self.function}")
         if self.instruction:
@@ -44,6 +76,13 @@ class CompileError(TransputerError):
 
 class UnsupportedError(CompileError):
     """Valid input that the machine cannot run exactly, and therefore refuses."""
+
+
+def printable(text: str) -> str:
+    """Text of a file as it may stand in a message: what is not printable is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class LimitError(TransputerError):

@@ -84,8 +84,13 @@ def invalid_conversion() -> int:
 
 @cache
 def runtime_module() -> Module:
-    """The runtime as compiled from C, decoded."""
-    return wasm.decode(runtime_binary(), "the compiler's runtime")
+    """The runtime as compiled from C, decoded; its code has no place in the program's module."""
+    module = wasm.decode(runtime_binary(), "the compiler's runtime")
+    functions = [
+        replace(f, code=tuple(replace(c, offset=-1) for c in f.code), offset=-1)
+        for f in module.functions
+    ]
+    return replace(module, functions=tuple(functions))
 
 
 class _Legaliser:

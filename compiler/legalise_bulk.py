@@ -76,7 +76,7 @@ class _Segments:
 
 def _function(index: int, type_: FuncType, name: str, code: _Code) -> Function:
     body = tuple(
-        Instruction(op, tuple(args), 0, _EMPTY if op in ("block", "loop", "if") else None)
+        Instruction(op, tuple(args), -1, _EMPTY if op in ("block", "loop", "if") else None)
         for op, *args in ((part,) if isinstance(part, str) else part for part in (*code, "end"))
     )
     return Function(index, type_, f"({name})", type_.params, body)

@@ -137,14 +137,15 @@ def lower(module: Module, *entries: Entry) -> Lowered:
     roots = [entry.function.index for entry in entries]
     if module.start is not None:
         roots.insert(0, module.start)
-    module = legalise(module, roots)
+    source, module = module, legalise(module, roots)
     entries = tuple(replace(e, function=module.functions[e.function.index]) for e in entries)
     context = analyse(module, roots)
     functions: list[NativeFunction] = []
     for index in sorted(context.bodies):
         function = module.functions[index]
-        blocks = optimise(lower_function(context, function))
-        functions.append(lay_out(function_key(index), function.name, blocks))
+        code = source.functions[index].code if index < len(source.functions) else ()
+        blocks = optimise(lower_function(context, function, code))
+        functions.append(lay_out(function_key(index), function.name, blocks, function.offset))
     functions += [_dispatcher(context, key) for key in sorted(context.dispatchers)]
     has_result = bool(entries and entries[-1].function.type.results) or context.exits
     stub = _stub(context, entries, has_result)

@@ -8,7 +8,7 @@ way. Memory instructions are in ``lower_memory.py``, indirect calls in ``lower_t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from compiler import isa
@@ -22,7 +22,7 @@ from compiler.program import Origin
 from compiler.routines import ROUTINES
 from compiler.wasm_check import Edge, Step
 from compiler.wasm_opcodes import SIGNATURES, TYPE_NAMES
-from compiler.wasm_types import Function
+from compiler.wasm_types import Function, Instruction
 
 _EXTEND_SHIFT = {"i32.extend8_s": 24, "i32.extend16_s": 16}
 _MOVED = "ilfd"
@@ -30,24 +30,31 @@ _MOVED = "ilfd"
 _REMEDY = "use i32 values only"
 
 
-def lower_function(context: Context, function: Function) -> list[Block]:
+def lower_function(
+    context: Context, function: Function, source: Sequence[Instruction] = ()
+) -> list[Block]:
     """Lower the body of ``function`` to blocks, the entry first.
+
+    Args:
+        source: the function's code before it was legalised, which messages talk about.
 
     Raises:
         UnsupportedError: naming the instruction that the machine cannot run.
     """
-    return _Lowering(context, function).run()
+    return _Lowering(context, function, source).run()
 
 
 class _Lowering:
     """Walks the typed body once and emits code for each live instruction."""
 
-    def __init__(self, context: Context, function: Function) -> None:
+    def __init__(self, context: Context, function: Function, source: Sequence[Instruction]) -> None:
         self.context = context
         self.function = function
+        self.source = {code.offset: (index, code) for index, code in enumerate(source)}
         widths = [width(type_) for type_ in function.locals]
         self.slots = [0, *accumulate(widths)]
-        self.code = CodeBuilder(self.slots[-1], Origin(function.name, "(entry)", -1))
+        entry = Origin(function.name, "(entry)", -1, function.offset)
+        self.code = CodeBuilder(self.slots[-1], entry)
         self.targets: dict[int, int] = {-1: self.code.label()}
         self.else_labels: dict[int, int] = {}
         self.detours: list[tuple[int, Edge, Origin]] = []
@@ -83,10 +90,13 @@ class _Lowering:
         return self.code.blocks
 
     def _origin(self, step: Step) -> Origin:
-        text = step.instruction.text
-        if step.instruction.op == "call":
-            text = f"call {self.context.module.functions[step.instruction.args[0]].name}"
-        return Origin(self.function.name, text, step.index)
+        """What the source says here: one of its instructions may have become several."""
+        offset = step.instruction.offset
+        index, instruction = self.source.get(offset, (step.index, step.instruction))
+        text = instruction.text
+        if instruction.op == "call":
+            text = f"call {self.context.module.functions[instruction.args[0]].name}"
+        return Origin(self.function.name, text, index, offset)
 
     def _instruction(self, step: Step) -> None:
         op = step.instruction.op

@@ -44,9 +44,12 @@ def optimise(blocks: list[Block]) -> list[Block]:
     return blocks
 
 
-def lay_out(key: str, name: str, blocks: list[Block]) -> NativeFunction:
-    """Finish a function: zero what must be zero, order the blocks, and set the branches."""
-    zero_locals(blocks, Origin(name, "(zero local)", -1))
+def lay_out(key: str, name: str, blocks: list[Block], offset: int = -1) -> NativeFunction:
+    """Finish a function: zero what must be zero, order the blocks, and set the branches.
+
+    ``offset``: of its body in the module's file.
+    """
+    zero_locals(blocks, Origin(name, "(zero local)", -1, offset))
     peephole(blocks)
     thread_jumps(blocks)
     copy_returns(blocks)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from compiler import isa
+from compiler.errors import Place
+from compiler.source_map import SourceMap
 
 
 @dataclass(frozen=True)
@@ -13,13 +16,15 @@ class Origin:
     """Where one token-program instruction comes from.
 
     ``function``: name of the wasm function; ``instruction``: the wasm instruction's text
-    (``i32.div_u``), one of ours in parentheses (``(entry)``) where the compiler adds code;
-    ``index``: number of that instruction in its function, -1 for added code.
+    (``i64.div_u``), one of ours in parentheses (``(entry)``) where the compiler adds code;
+    ``index``: number of that instruction in its function, -1 for added code; ``offset``: of that
+    instruction in the module's file, -1 if it is not there.
     """
 
     function: str
     instruction: str
     index: int
+    offset: int = -1
 
 
 TRAP_REASONS = (
@@ -64,6 +69,28 @@ class Program:
     has_result: bool = False
     entry: str = ""
     report: dict[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def source_map(self) -> SourceMap:
+        """Files and lines of the module's code, read from its debug information."""
+        return SourceMap(self.wasm)
+
+    def place(self, instruction: int) -> Place:
+        """Where instruction number ``instruction`` comes from: function, wasm instruction and, as
+        far as the module says it, file, line and the line's text.
+
+        Of a token program, and of a number that no instruction has, nothing is known.
+        """
+        if not 0 <= instruction < len(self.origins):
+            return Place(instruction=f"instruction {instruction}")
+        origin = self.origins[instruction]
+        place = self.source_map.place(origin.offset)
+        return replace(
+            place,
+            function=place.function or origin.function,
+            instruction=origin.instruction,
+            number=origin.index,
+        )
 
     def trap_reason(self, instruction: int) -> str | None:
         """Why instruction number ``instruction`` traps if it is ``unreachable``, else None.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from compiler.errors import CompileError
+from compiler.errors import CompileError, printable
 from compiler.wasm_code import constant, function_code, local_types, value_type
 from compiler.wasm_reader import Reader
 from compiler.wasm_types import (
@@ -273,9 +273,12 @@ class _Sections:
         for index in range(first, len(self.functions)):
             function = self.functions[index]
             body = reader.section(reader.unsigned())
+            start = body.position
             types = function.type.params + local_types(body)
             code, unknown = function_code(body, self.types)
-            self.functions[index] = replace(function, locals=types, code=code, unknown=unknown)
+            self.functions[index] = replace(
+                function, locals=types, code=code, unknown=unknown, offset=start
+            )
 
     def _data(self, reader: Reader) -> None:
         start = reader.position
@@ -348,6 +351,4 @@ def _printable(name: str) -> str:
     """A name as it may stand in a message: not too long, control characters escaped."""
     if len(name) > _LONGEST_NAME:
         name = name[: _LONGEST_NAME - 3] + "..."
-    if name.isprintable():
-        return name
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return printable(name)

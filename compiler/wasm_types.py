@@ -78,7 +78,8 @@ class Function:
 
     ``name``: for messages; never empty. ``locals``: types of parameters and locals. ``unknown``:
     what stopped decoding the body, if it uses a feature whose encoding is not known here; ``code``
-    then ends before it.
+    then ends before it. ``offset``: byte offset of the body in the file, -1 for functions that the
+    compiler adds.
     """
 
     index: int
@@ -88,6 +89,7 @@ class Function:
     code: tuple[Instruction, ...] = ()
     imported: Import | None = None
     unknown: str = ""
+    offset: int = -1
 
 
 @dataclass(frozen=True)

@@ -225,4 +225,4 @@ def _last_writer(program: Program, input_tokens: Sequence[str], address: int) ->
         step = state.push(token)
         if step is not None and state.stored is not None and address in state.stored:
             writer = step
-    return f"last written by {writer.where}" if writer else "never written by the program"
+    return f"last written by {writer.place.where}" if writer else "never written by the program"

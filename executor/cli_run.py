@@ -14,7 +14,6 @@ from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
 from executor.process import Interrupts, patience, say
 from executor.progress import ProgressLine
-from executor.replay import place
 from executor.resume import INTERVAL, RunRecorder
 from executor.runner import Execution, Limits
 from executor.trace_file import STDOUT, TraceFile
@@ -157,5 +156,4 @@ def _trap_place(program: Program, execution: Execution, reason: str) -> str:
     index = execution.reader.instruction
     if index is None:
         return reason
-    origin = program.origins[index] if index < len(program.origins) else None
-    return f"{reason} at {place(index, origin)}"
+    return f"{reason} at {program.place(index).where}"

@@ -51,25 +51,23 @@ def _report(program: Program) -> Iterator[tuple[str, object]]:
 
 def trace_verb(options: argparse.Namespace) -> int:
     """One line per executed instruction, as the model writes it or from a file."""
-    from executor.replay import Replay, pretty_line
+    from executor.listing import listing
+    from executor.replay import Replay
     from executor.trace import TraceError, split_trace
     from executor.trace_file import read_lines
 
     job = compile_job(options)
-    state, number = Replay(job.program), 0
+    state = Replay(job.program)
     if options.trace:
         tokens = split_trace(read_lines(options.trace))
     else:
         tokens = _written(start(options, job, read_input(options.stdin, job.program)))
     try:
-        for token in tokens:
-            step = state.push(token)
-            if step is not None:
-                print(pretty_line(number, step))
-                number += 1
+        for line in listing(state.steps(tokens)):
+            print(line)
     finally:
         if state.reader.pending:
-            print(f"{number:>8}  unfinished: {' '.join(state.reader.pending)}")
+            print(f"{state.n_steps:>8}  unfinished: {' '.join(state.reader.pending)}")
     if state.reader.end is None:
         raise TraceError(
             f"{options.trace}: the trace ends after {state.reader.n_tokens} tokens, without halt "

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from compiler import isa
-from compiler.program import Origin, Program
+from compiler.errors import Place
+from compiler.program import Program
 from executor.oracle_code import decode_prompt
 from executor.trace import Event, Kind, TraceError, TraceReader
 
@@ -33,25 +34,12 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One executed instruction: its index in the program, itself, its origin, its tokens."""
+    """One executed instruction: its index in the program, itself, its place, its tokens."""
 
     index: int
     instruction: Instruction
-    origin: Origin | None
+    place: Place
     event: Event
-
-    @property
-    def where(self) -> str:
-        """``main+12: i32.add``, as far as it is known."""
-        return place(self.index, self.origin)
-
-
-def place(index: int, origin: Origin | None) -> str:
-    """``main+12: i32.add`` where the origin of instruction ``index`` is known."""
-    if origin is None:
-        return f"instruction {index}"
-    number = f"+{origin.index}" if origin.index >= 0 else ""
-    return f"{origin.function}{number}: {origin.instruction}"
 
 
 class Replay:
@@ -61,6 +49,7 @@ class Replay:
         reader: stack, output and end of the trace so far.
         memory: the linear memory as the trace's stores leave it.
         index: the instruction that comes next.
+        n_steps: instructions that have been executed.
         stored: the addresses that the last instruction wrote, None if it was no store.
     """
 
@@ -68,11 +57,13 @@ class Replay:
         self._program = program
         code = decode_prompt(program)
         self._instructions = tuple(Instruction(*pair) for pair in code.instructions)
+        self._places: dict[int, Place] = {}
         self.reader = TraceReader()
         self.memory = bytearray(code.memory_size)
         for address, value in code.data.items():
             self.memory[address] = value
         self.index = 0
+        self.n_steps = 0
         self.stored: range | None = None
 
     @property
@@ -80,10 +71,7 @@ class Replay:
         """The instruction that comes next and where it is from, for messages."""
         if not 0 <= self.index < len(self._instructions):
             return "no instruction of the program"
-        origins = self._program.origins
-        origin = origins[self.index] if self.index < len(origins) else None
-        instruction = self._instructions[self.index]
-        return f"{instruction} ({place(self.index, origin)})"
+        return f"{self._instructions[self.index]}, {self._program.place(self.index).where}"
 
     def push(self, token: str) -> Step | None:
         """Read one token; the step it completes, if it does.
@@ -101,15 +89,23 @@ class Replay:
         if step.instruction.name in isa.STORES and event.kind is Kind.VALUE:
             self.stored = self._store(step, stack[0])
         self.index = self._next(event)
+        self.n_steps += 1
         return step
+
+    def steps(self, tokens: Iterable[str]) -> Iterator[Step]:
+        """The steps that these tokens complete; errors as for :meth:`push`."""
+        for token in tokens:
+            step = self.push(token)
+            if step is not None:
+                yield step
 
     def current(self, event: Event) -> Step:
         """The step that ``event`` makes of the instruction that comes next."""
         if not 0 <= self.index < len(self._instructions):
             raise TraceError(f"trace token {event.position + 1}: the program has ended")
-        origins = self._program.origins
-        origin = origins[self.index] if self.index < len(origins) else None
-        return Step(self.index, self._instructions[self.index], origin, event)
+        if self.index not in self._places:
+            self._places[self.index] = self._program.place(self.index)
+        return Step(self.index, self._instructions[self.index], self._places[self.index], event)
 
     def _check(self, step: Step) -> None:
         event, name = step.event, step.instruction.name
@@ -131,7 +127,7 @@ class Replay:
             return
         raise TraceError(
             f"trace token {event.position + 1}: '{event}' does not come from "
-            f"{step.instruction} ({step.where})"
+            f"{step.instruction}, {step.place.where}"
         )
 
     def _store(self, step: Step, address: int) -> range:
@@ -140,7 +136,7 @@ class Replay:
         if start + width > len(self.memory):
             raise TraceError(
                 f"trace token {step.event.position + 1}: a store to {start}, outside the "
-                f"{len(self.memory)} bytes of memory, that does not trap ({step.where})"
+                f"{len(self.memory)} bytes of memory, that does not trap, {step.place.where}"
             )
         self.memory[start : start + width] = step.event.value.to_bytes(4, "little")[:width]
         return range(start, start + width)
@@ -160,29 +156,4 @@ class Replay:
 
 def replay(program: Program, tokens: Iterable[str]) -> Iterator[Step]:
     """The steps of a trace of ``program``; see :class:`Replay`."""
-    state = Replay(program)
-    for token in tokens:
-        step = state.push(token)
-        if step is not None:
-            yield step
-
-
-def pretty_line(number: int, step: Step) -> str:
-    """One aligned line: number in the run, place, instruction, tokens, what they mean."""
-    what = f"{step.where:<32}  {step.instruction!s:<22}  {step.event!s:<42}"
-    return f"{number:>8}  {what}  {_meaning(step)}".rstrip()
-
-
-def _meaning(step: Step) -> str:
-    event = step.event
-    match event.kind:
-        case Kind.VALUE:
-            return f"= {event.signed}"
-        case Kind.BRANCH | Kind.CALL:
-            return f"to {step.index + event.signed // isa.INSTRUCTION_TOKENS}"
-        case Kind.RETURN:
-            return f"to {step.index - event.signed // isa.INSTRUCTION_TOKENS}"
-        case Kind.TRAP:
-            return event.trap
-        case _:
-            return ""
+    return Replay(program).steps(tokens)

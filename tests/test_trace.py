@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from compiler import isa
 from compiler.errors import TransputerError
 from compiler.program import Origin, Program
-from executor.replay import Replay, pretty_line, replay
+from executor.listing import pretty_line
+from executor.replay import Replay, replay
 from executor.trace import Kind, TraceError, TraceReader, read_trace, split_trace
 
 ARTICLE = """\

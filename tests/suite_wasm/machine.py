@@ -65,7 +65,7 @@ def writes_of_last_call(program: Program, trace: Iterable[str]) -> int:
     """How many stores and assignments to globals the last of the program's calls made."""
     count = 0
     for step in replay(program, trace):
-        if step.origin is not None and step.origin.function == "(start)":
+        if step.place.function == "(start)":
             count = 0
         elif step.event.kind is Kind.VALUE:
             name = step.instruction.name

@@ -10,7 +10,6 @@ from compiler import isa
 from compiler.certificate import load_certificate
 from compiler.graph import Graph
 from compiler.machine import build_graph
-from compiler.machine_tokens import rom_tokens
 from compiler.schedule import Plan, load_plan
 from compiler.weights import Array, Placed, WeightBuilder
 
@@ -45,7 +44,7 @@ class Machine:
         return {token: number for number, token in enumerate(self.vocabulary)}
 
 
-def make_machine(graph: Graph, plan: Plan, rom: tuple[str, ...], stop: tuple[str, ...]) -> Machine:
+def make_machine(graph: Graph, plan: Plan) -> Machine:
     """Weights and configuration of any graph under any valid plan."""
     builder = WeightBuilder(graph, plan)
     vocabulary = tuple(graph.embedding)
@@ -57,15 +56,17 @@ def make_machine(graph: Graph, plan: Plan, rom: tuple[str, ...], stop: tuple[str
         "d_ffn": plan.shape.d_ffn,
         "position_slots": list(builder.position_slots),
         "head_modes": builder.modes,
-        "stop_tokens": [vocabulary.index(token) for token in stop],
+        "stop_tokens": [vocabulary.index(token) for token in graph.stops],
         "attention": "hard",
         "max_tokens": isa.EXACT_ADDRESSES,
     }
-    return Machine(vocabulary, rom, builder.arrays, config, builder.placed, graph, plan)
+    return Machine(
+        vocabulary, tuple(graph.prefix), builder.arrays, config, builder.placed, graph, plan
+    )
 
 
 @lru_cache(maxsize=1)
 def build_machine() -> Machine:
     """The default machine: the solved plan's weights, in well under a second."""
-    machine = make_machine(build_graph(), load_plan(), tuple(rom_tokens()), isa.STOP_TOKENS)
+    machine = make_machine(build_graph(), load_plan())
     return replace(machine, config=machine.config | {"max_tokens": load_certificate().tokens.value})

@@ -87,3 +87,15 @@ def printable(text: str) -> str:
 
 class LimitError(TransputerError):
     """A run that reached its token or length limit (exit code 124)."""
+
+
+class GraphError(TransputerError, ValueError):
+    """A machine in the graph language that makes no sense.
+
+    ``place``: the line of the machine's file where what is wrong was defined, if it is not the
+    line that is being executed.
+    """
+
+    def __init__(self, reason: str, remedy: str = "", place: Place | None = None) -> None:
+        self.reason, self.remedy, self.place = reason, remedy, place
+        super().__init__(f"{reason}\n  {remedy}" if remedy else reason)

@@ -110,9 +110,7 @@ class Evaluator:
         own = range(len(order)) if times is None else [times[node.name] for node in order]
         stages = groupby(zip(own, self._nodes, strict=True), lambda pair: pair[0])
         self._stages = [[step for _, step in members] for _, members in stages]
-        self._scores = [(token, _Form(expr)) for token, expr in graph.scores.items()]
-        place = {token: number for number, token in enumerate(graph.embedding)}
-        self._scores.sort(key=lambda item: place[item[0]])
+        self._scores = [(token, _Form(expr)) for token, expr in graph.logits().items()]
 
     def feed(self, token: str) -> None:
         """Compute all quantities of ``token`` at the next position."""

@@ -3,202 +3,92 @@
 A :class:`Graph` says what a transformer must compute at every token, without saying where.
 Every *quantity* is a number that will live in one slot of the residual stream. Quantities come
 from the embedding (:meth:`Graph.input`), from the position, from attention heads
-(:meth:`Graph.lookup`, :meth:`Graph.running_sum`) and from neurons (:meth:`Graph.gate` and the
-helpers built on it). Any linear combination of quantities is an :class:`Expr`, costs nothing,
-and can be used wherever a head or neuron reads.
+(:meth:`Graph.fetch_position`, :meth:`Graph.lookup`, :meth:`Graph.running_sum`) and from neurons
+(:meth:`Graph.relu`, :meth:`Graph.function`, :meth:`Graph.gate`). Any linear combination of
+quantities is an :class:`Expr`, costs nothing, and can be used wherever a head or neuron reads.
 
-The graph is a plain value: :mod:`compiler.evaluate` runs it exactly, :mod:`compiler.schedule`
-places it into layers and slots, :mod:`compiler.weights` turns the placed graph into tensors.
+A machine that counts, and begins again after 9::
+
+    from compiler.graph import Graph
+
+    def machine() -> Graph:
+        graph = Graph()
+        number = graph.input("number")
+        digits = {str(n): n for n in range(10)}
+        for spelling, n in digits.items():
+            graph.token(spelling, number=n)
+        following = graph.function("following", number, {0: 1, 8: 9, 9: 0})
+        graph.score_nearest(following, digits)
+        return graph
+
+``docs/tutorial.md`` builds whole ones, and ``transputer build --machine FILE.py`` makes
+transformers of them. The graph is a plain value: :mod:`compiler.evaluate` runs it exactly,
+:mod:`compiler.schedule` places it into layers and slots, :mod:`compiler.weights` turns the placed
+graph into tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
-Mode = Literal["latest", "mean"]
-Partial = Mapping[str, tuple[str, ...]]
-"""See :meth:`Graph.dependencies`."""
+from compiler.errors import GraphError
+from compiler.expr import (
+    ONE,
+    POSITION,
+    POSITION_SQUARED,
+    Expr,
+    Quantity,
+    Targets,
+    as_expr,
+    targets,
+)
+from compiler.graph_core import (
+    NEVER,
+    Gate,
+    GraphCore,
+    Lookup,
+    Mode,
+    Node,
+    Partial,
+    Term,
+    spelled,
+)
 
-ONE, POSITION, POSITION_SQUARED = "one", "position", "position_squared"
+__all__ = [
+    "NEVER",
+    "ONE",
+    "POSITION",
+    "POSITION_SQUARED",
+    "SNAP",
+    "Expr",
+    "Fetched",
+    "Gate",
+    "Graph",
+    "GraphError",
+    "Lookup",
+    "Mode",
+    "Node",
+    "Partial",
+    "Quantity",
+    "Targets",
+    "Term",
+    "as_expr",
+]
 
 SNAP = 1.5 * 2.0**48
 """Added to a running sum, it rounds the sum to a multiple of 1/16: doubles in [2^48, 2^49) are
 spaced 2^-4 apart, so the inexact mean times position becomes the exact integer again."""
 
-
-class Expr:
-    """A linear combination of quantities; numbers are multiples of the quantity ``one``."""
-
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: Mapping[str, float]) -> None:
-        self.terms: dict[str, float] = {name: c for name, c in terms.items() if c != 0}
-
-    def __add__(self, other: Expr | float) -> Expr:
-        terms = dict(self.terms)
-        for name, c in as_expr(other).terms.items():
-            terms[name] = terms.get(name, 0) + c
-        return Expr(terms)
-
-    __radd__ = __add__
-
-    def __mul__(self, factor: float) -> Expr:
-        return Expr({name: c * factor for name, c in self.terms.items()})
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: float) -> Expr:
-        return self * (1 / divisor)
-
-    def __neg__(self) -> Expr:
-        return self * -1
-
-    def __sub__(self, other: Expr | float) -> Expr:
-        return self + -as_expr(other)
-
-    def __rsub__(self, other: Expr | float) -> Expr:
-        return as_expr(other) - self
-
-    def __repr__(self) -> str:
-        parts = [f"{c:+g}·{name}" if name != ONE else f"{c:+g}" for name, c in self.terms.items()]
-        return " ".join(parts) or "0"
+Fetched = Sequence[tuple[Expr, Targets]] | Mapping[str, Expr | float]
+"""What a head fetches: ``{name: expression}`` for new quantities, or pairs of an expression and
+the quantities to which it is added."""
 
 
-class Quantity(Expr):
-    """A named number in the residual stream: the expression consisting of itself alone."""
+class Graph(GraphCore):
+    """A machine under construction: add tokens, heads, neurons and scores by its methods.
 
-    __slots__ = ("integral", "name")
-
-    def __init__(self, name: str, integral: bool = True) -> None:
-        super().__init__({name: 1})
-        self.name = name
-        self.integral = integral
-
-
-Targets = Quantity | Mapping[Quantity, float]
-"""Where a value goes: one quantity, or several with a coefficient each."""
-Fetched = Sequence[tuple[Expr, Targets]]
-"""What a head fetches, and where it goes."""
-
-
-def as_expr(value: Expr | float) -> Expr:
-    """A number as a multiple of ``one``; an expression as it is."""
-    return value if isinstance(value, Expr) else Expr({ONE: value})
-
-
-@dataclass(frozen=True)
-class Term:
-    """``coefficient * value`` is added to the quantity ``target``."""
-
-    target: str
-    value: int
-    """Which of the node's values: 0 or 1 for a lookup, 0 for a gate."""
-    coefficient: float = 1.0
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """One two-dimensional attention head: the value at the key with the greatest q·k."""
-
-    name: str
-    query: tuple[Expr, Expr]
-    key: tuple[Expr, Expr]
-    values: tuple[Expr, ...]
-    mode: Mode
-    terms: tuple[Term, ...]
-    partial: Partial = field(default_factory=dict)
-
-    def reads(self) -> set[str]:
-        """Names of all quantities that the head's projections touch."""
-        return {n for e in (*self.query, *self.key, *self.values) for n in e.terms}
-
-
-@dataclass(frozen=True)
-class Gate:
-    """One ReGLU neuron: ``max(0, gate) * value``."""
-
-    name: str
-    gate: Expr
-    value: Expr
-    terms: tuple[Term, ...]
-    partial: Partial = field(default_factory=dict)
-
-    def reads(self) -> set[str]:
-        """Names of all quantities that the neuron's two projections touch."""
-        return {n for e in (self.gate, self.value) for n in e.terms}
-
-
-Node = Lookup | Gate
-
-
-@dataclass
-class Graph:
-    """A machine under construction.
-
-    ``quantities`` maps names to quantities; ``inputs`` are those the embedding sets; ``nodes``
-    are the heads and neurons; ``embedding[token][input]`` and ``scores[token]`` are the two ends;
-    ``about`` says what quantities and nodes are, for readers.
+    ``graph.position`` is the number of tokens before this one, ``graph.one`` is 1.
     """
-
-    quantities: dict[str, Quantity] = field(default_factory=dict)
-    inputs: list[str] = field(default_factory=list)
-    nodes: dict[str, Node] = field(default_factory=dict)
-    embedding: dict[str, dict[str, float]] = field(default_factory=dict)
-    scores: dict[str, Expr] = field(default_factory=dict)
-    about: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.one = self.input(ONE)
-        self.position = self.input(POSITION)
-        self.position_squared = self.input(POSITION_SQUARED)
-
-    # --- quantities --------------------------------------------------------------------------
-
-    def linear(self, name: str, *, integral: bool = True) -> Quantity:
-        """A slot that starts at zero and accumulates the terms that name it as their target.
-
-        Terms may come in different half-layers (an attention or a feed-forward each).
-
-        ``integral=False`` marks what is not a small integer (means, snapped sums, dyadic
-        fractions): the scheduler then never lets it share a half-layer with the erasure of
-        what stood in its slot before.
-        """
-        if name in self.quantities:
-            raise ValueError(f"quantity {name!r} is defined twice")
-        quantity = Quantity(name, integral)
-        self.quantities[name] = quantity
-        return quantity
-
-    def input(self, name: str) -> Quantity:
-        """A slot that the embedding sets; what a token does not mention is zero."""
-        self.inputs.append(name)
-        return self.linear(name)
-
-    def token(self, spelling: str, **values: float) -> None:
-        """Add ``spelling`` to the vocabulary with these input quantities."""
-        unknown = set(values) - set(self.inputs)
-        if spelling in self.embedding or unknown:
-            raise ValueError(f"token {spelling!r} is defined twice or sets unknown {unknown}")
-        self.embedding[spelling] = values
-
-    def score(self, spelling: str, value: Expr | float) -> None:
-        """The logit of a token. Every token needs one, a low one if only prompts hold it."""
-        if spelling not in self.embedding or spelling in self.scores:
-            raise ValueError(f"token {spelling!r} is unknown or already has a score")
-        self.scores[spelling] = as_expr(value)
-
-    def describe(self, words: Mapping[str, str]) -> None:
-        """Say what quantities are and what heads fetch: ``{"top": "the top of the stack"}``.
-
-        It changes nothing but what ``transputer explain`` prints.
-        """
-        unknown = set(words) - set(self.quantities) - set(self.nodes)
-        if unknown:
-            raise ValueError(f"there is nothing called {', '.join(sorted(unknown))}")
-        self.about.update(words)
 
     # --- attention ---------------------------------------------------------------------------
 
@@ -211,20 +101,33 @@ class Graph:
         values: Fetched,
         mode: Mode = "latest",
         partial: Partial | None = None,
-    ) -> None:
-        """A head that fetches one or two values and adds them to their targets.
+    ) -> list[Quantity]:
+        """A head: one or two values of the token whose key scores most with this token's query.
 
-        ``values`` pairs each fetched expression with the quantity (or quantities and
-        coefficients) that receives it. ``partial`` is explained at :meth:`dependencies`.
+        Args:
+            query, key: pairs of expressions; a score is the sum of the two products. The query
+                is this token's; each earlier token and this one has its own key.
+            values: what to fetch, see ``Fetched``.
+            mode: of keys with equal scores take the ``latest``, or the ``mean`` of all.
+            partial: explained at :meth:`dependencies`.
+
+        Returns:
+            The new quantities, for ``values`` that name them.
         """
         if not 1 <= len(values) <= 2:
-            raise ValueError(f"lookup {name!r} must fetch one or two values")
+            raise GraphError(f"lookup {name!r} must fetch one or two values, not {len(values)}")
+        if mode not in ("latest", "mean"):
+            raise GraphError(f"lookup {name!r}: the mode {mode!r} is neither latest nor mean")
+        made: list[Quantity] = []
+        if isinstance(values, Mapping):
+            made = [self.linear(new, integral=mode == "latest") for new in values]
+            values = [(as_expr(e), new) for e, new in zip(values.values(), made, strict=True)]
         terms = [
             Term(quantity.name, number, coefficient)
-            for number, (_, targets) in enumerate(values)
-            for quantity, coefficient in _targets(targets)
+            for number, (_, into) in enumerate(values)
+            for quantity, coefficient in targets(into)
         ]
-        self._add(
+        self.add(
             Lookup(
                 name,
                 (as_expr(query[0]), as_expr(query[1])),
@@ -235,6 +138,7 @@ class Graph:
                 partial or {},
             )
         )
+        return made
 
     def fetch_position(
         self,
@@ -242,18 +146,51 @@ class Graph:
         at: Expr,
         values: Fetched,
         partial: Partial | None = None,
-    ) -> None:
+    ) -> list[Quantity]:
         """Fetch from the token at position ``at`` (the nearest one if there is none).
 
         Key (2p, -p²) and query (i, 1) score i² - (i - p)².
+
+        >>> graph = Graph()
+        >>> digit = graph.input("digit")
+        >>> (before,) = graph.fetch_position("before", graph.position - 1, {"digit before": digit})
         """
-        self.lookup(
+        return self.lookup(
             name,
             query=(at, 1),
             key=(2 * self.position, -self.position_squared),
             values=values,
             partial=partial,
         )
+
+    def fetch_marked(self, name: str, mark: Expr, values: Fetched) -> list[Quantity]:
+        """Fetch from the token with the greatest ``mark``; of equals from the latest.
+
+        >>> graph = Graph()
+        >>> stop = graph.input("full_stop")
+        >>> (end,) = graph.fetch_marked("end", stop, {"end": graph.position})
+        """
+        return self.lookup(name, query=(1, 0), key=(mark, 0), values=values)
+
+    def fetch_written(
+        self, name: str, at: Expr, values: Fetched, *, index: Expr, where: Expr
+    ) -> list[Quantity]:
+        """A memory: fetch from the latest token that wrote at index ``at``.
+
+        A token with ``where`` = 1 writes at ``index``, a number that is at least 0; one with 0
+        writes nothing. Where nothing was written at ``at`` the nearest index that was answers, or
+        a token that writes nothing: fetch ``index`` too if that can happen.
+
+        Keys are (2k, -k²) with k = ``index`` + 1, and 0 for tokens that write nothing.
+
+        >>> graph = Graph()
+        >>> number, value, writes = map(graph.input, ("number", "value", "writes"))
+        >>> values = {"found": value}
+        >>> (found,) = graph.fetch_written("m", number, values, index=number, where=writes)
+        """
+        key = self.relu(f"{name}.key", where, times=index + 1)
+        squared = self.relu(f"{name}.squared", key, times=key)
+        return self.lookup(name, query=(at + 1, 1), key=(2 * key, -squared), values=values)
 
     def running_sum(self, name: str, value: Expr) -> Expr:
         """The sum of ``value`` over all tokens so far, this one included.
@@ -292,8 +229,43 @@ class Graph:
         partial: Partial | None = None,
     ) -> None:
         """One neuron: adds ``max(0, gate) * value`` to its targets."""
-        terms = tuple(Term(q.name, 0, c) for q, c in _targets(into))
-        self._add(Gate(name, as_expr(gate), as_expr(value), terms, partial or {}))
+        terms = tuple(Term(q.name, 0, c) for q, c in targets(into))
+        self.add(Gate(name, as_expr(gate), as_expr(value), terms, partial or {}))
+
+    def relu(self, name: str, of: Expr, times: Expr | float = 1) -> Quantity:
+        """A new quantity, ``max(0, of) * times``: one neuron.
+
+        The product of two numbers, where the first is not negative:
+
+        >>> graph = Graph()
+        >>> a, b = graph.input("a"), graph.input("b")
+        >>> both = graph.relu("both", a, times=b)
+        """
+        into = self.linear(name)
+        self.gate(name, of, times, into)
+        return into
+
+    def function(self, name: str, of: Expr, points: Mapping[int, float]) -> Expr:
+        """A function of an integer, by its values; the first and the last go on outside.
+
+        Between the points it is linear; each bend costs a neuron.
+
+        >>> graph = Graph()
+        >>> number = graph.input("number")
+        >>> is_seven = graph.function("is_seven", number, {6: 0, 7: 1, 8: 0})
+        """
+        if len(points) < 2:
+            raise GraphError(f"function {name!r} needs at least two points")
+        total = self.linear(name)
+        places = sorted(points)
+        slopes = [0.0]
+        for left, right in zip(places, places[1:], strict=False):
+            slopes.append((points[right] - points[left]) / (right - left))
+        slopes.append(0.0)
+        for place, before, after in zip(places, slopes, slopes[1:], strict=False):
+            if after != before:
+                self.gate(f"{name}.{place}", of - place, after - before, total)
+        return total + points[places[0]]
 
     def step(self, name: str, at: Expr, value: Expr | float, into: Quantity) -> None:
         """Adds ``value`` where the integer ``at`` is at least 1: two neurons."""
@@ -306,59 +278,37 @@ class Graph:
         if signed:
             self.gate(f"{name}.neg", -of, -of, into)
 
-    # --- structure ---------------------------------------------------------------------------
+    # --- the ends ----------------------------------------------------------------------------
 
-    def _add(self, node: Node) -> None:
-        unknown = (node.reads() | {t.target for t in node.terms}) - set(self.quantities)
-        if node.name in self.nodes or unknown:
-            raise ValueError(f"node {node.name!r} is defined twice or names unknown {unknown}")
-        self.nodes[node.name] = node
+    def score_nearest(
+        self, value: Expr, numbers: Mapping[str, float], plus: Expr | float = 0
+    ) -> None:
+        """Scores tokens that stand for numbers so that the one nearest to ``value`` is greatest.
 
-    def dependencies(self) -> dict[str, set[str]]:
-        """For each node the nodes that must come in an earlier half-layer.
+        The score of number b is 2b·value - b² + ``plus``, which is value² - (value - b)², plus
+        what all have in common.
 
-        These are all writers of the quantities it reads, except that for a quantity named in
-        ``node.partial`` only the writers listed there count: the node reads an accumulator in
-        the middle of its life, and the other writers may come before or after.
+        >>> graph = Graph()
+        >>> graph.token("no")
+        >>> graph.token("yes")
+        >>> graph.score_nearest(graph.one, {"no": 0, "yes": 1})
         """
-        writers = self.writers()
-        return {
-            node.name: {
-                writer
-                for name in node.reads()
-                for writer in node.partial.get(name, tuple(writers[name]))
-            }
-            for node in self.nodes.values()
-        }
+        for spelling, number in numbers.items():
+            self.score(spelling, 2 * number * value - number * number + plus)
 
-    def ordered(self) -> list[Node]:
-        """All nodes in an order that respects :meth:`dependencies` (ValueError on a cycle)."""
-        try:
-            order = list(TopologicalSorter(self.dependencies()).static_order())
-        except CycleError as error:
-            raise ValueError(f"the graph has a cycle: {error.args[1]}") from error
-        return [self.nodes[name] for name in order]
+    def begin(self, *spellings: str) -> None:
+        """Tokens that stand before every prompt: tables to look things up in, or a first token."""
+        self.prefix += self._in_vocabulary("begin", spellings)
 
-    def writers(self) -> dict[str, list[str]]:
-        """For each quantity the nodes that add to it."""
-        table: dict[str, list[str]] = {name: [] for name in self.quantities}
-        for node in self.nodes.values():
-            for target in {term.target for term in node.terms}:
-                table[target].append(node.name)
-        return table
+    def stop(self, *spellings: str) -> None:
+        """Tokens that end what the machine writes."""
+        self.stops += self._in_vocabulary("stop", spellings)
 
-    def readers(self) -> dict[str, list[str]]:
-        """For each quantity the nodes that read it."""
-        table: dict[str, list[str]] = {name: [] for name in self.quantities}
-        for node in self.nodes.values():
-            for name in node.reads():
-                table[name].append(node.name)
-        return table
-
-    def scored(self) -> set[str]:
-        """Quantities that the token scores read."""
-        return {name for expr in self.scores.values() for name in expr.terms}
-
-
-def _targets(into: Targets) -> Iterable[tuple[Quantity, float]]:
-    return [(into, 1.0)] if isinstance(into, Quantity) else list(into.items())
+    def _in_vocabulary(self, what: str, spellings: Sequence[str]) -> list[str]:
+        unknown = [spelling for spelling in spellings if spelling not in self.embedding]
+        if unknown:
+            raise GraphError(
+                f"{what}({spelled(unknown)}): not in the vocabulary",
+                "define it with graph.token(...) before",
+            )
+        return list(spellings)

@@ -8,7 +8,7 @@ quantities varies within a family, all others tell families apart.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from compiler.graph import ONE, Expr, Graph
@@ -34,15 +34,15 @@ class Family:
 
 def families(graph: Graph) -> list[Family]:
     """All rows of the output head in families."""
-    readers: dict[frozenset[str], list[str]] = defaultdict(list)
-    for token, row in graph.scores.items():
-        readers[frozenset(row.terms)].append(token)
-    return [family for tokens in readers.values() for family in _split(graph, tokens)]
+    alike: dict[frozenset[str], dict[str, Expr]] = defaultdict(dict)
+    for token, row in graph.logits().items():
+        alike[frozenset(row.terms)][token] = row
+    return [family for rows in alike.values() for family in _split(rows)]
 
 
-def _split(graph: Graph, tokens: list[str]) -> Iterator[Family]:
-    rows = {token: graph.scores[token].terms for token in tokens}
-    names = list(rows[tokens[0]])
+def _split(exprs: Mapping[str, Expr]) -> Iterator[Family]:
+    rows = {token: expr.terms for token, expr in exprs.items()}
+    names = list(next(iter(rows.values())))
     values = {name: {row[name] for row in rows.values()} for name in names}
     fixed = [name for name in names if name != ONE and len(values[name]) <= FEW]
     members: dict[tuple[float, ...], list[str]] = defaultdict(list)
@@ -50,4 +50,4 @@ def _split(graph: Graph, tokens: list[str]) -> Iterator[Family]:
         members[tuple(row[name] for name in fixed)].append(token)
     for group in members.values():
         factors = {name: Range.of(*{rows[token][name] for token in group}) for name in names}
-        yield Family(group[0], graph.scores[group[0]], factors)
+        yield Family(group[0], exprs[group[0]], factors)

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from compiler.build import Machine, make_machine
 from compiler.machine_base import MAX_MEMORY, build_base_graph
-from compiler.machine_base_tokens import STOP_TOKENS
 from compiler.schedule import load_plan
 
 
@@ -18,5 +17,5 @@ def build_base_machine() -> Machine:
     Its configuration names the memory that it is exact for; a program with more is refused, as
     is one with an opcode that the vocabulary lacks.
     """
-    machine = make_machine(build_base_graph(), load_plan("base"), (), STOP_TOKENS)
+    machine = make_machine(build_base_graph(), load_plan("base"))
     return replace(machine, config={**machine.config, "max_memory": MAX_MEMORY})

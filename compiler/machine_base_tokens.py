@@ -99,6 +99,7 @@ def add_tokens(graph: Graph) -> None:
     for byte in range(256):
         graph.token(isa.in_token(byte), carry=NO_BYTE)
     graph.token(isa.END_OF_INPUT, carry=NO_BYTE)
+    graph.stop(*STOP_TOKENS)
 
 
 def add_scores(graph: Graph, *, result: Expr, due: Expr, x: Expr, y: Expr) -> None:
@@ -130,8 +131,8 @@ def add_scores(graph: Graph, *, result: Expr, due: Expr, x: Expr, y: Expr) -> No
         otherwise = as_expr(-DUE * offset)
         line = scores.get(spelling, otherwise)
         scores[spelling] = line - (DUE * slope / CONTROL) * result
-    for spelling in graph.embedding:
-        graph.score(spelling, scores.get(spelling, -(2.0**52)))
+    for spelling, score in scores.items():
+        graph.score(spelling, score)
 
 
 def _commit_tests() -> dict[tuple[int, bool, bool], circle.Classifier]:

@@ -72,6 +72,8 @@ def add_tokens(graph: Graph) -> None:
     for spelling in isa.STOP_TOKENS[1:]:  # the opcode token halt also ends the trace
         graph.token(spelling, kind=1, **FIRST)
     _add_prompt_tokens(graph)
+    graph.begin(*rom_tokens())
+    graph.stop(*isa.STOP_TOKENS)
 
 
 def _byte(value: int) -> dict[str, float]:
@@ -140,9 +142,6 @@ def add_scores(
         graph.score(name, closing + CLASS * (2 * is_op(spelling) - 1))
     for name in ("halt", "unreachable"):
         graph.score(isa.OPCODES[name].ends, DUE * (2 * is_op(name) - 1))
-    for spelling in graph.embedding:
-        if spelling not in graph.scores:
-            graph.score(spelling, -(2.0**52))
 
 
 def _chosen(control: Expr, code: int) -> Expr:

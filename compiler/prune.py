@@ -191,6 +191,8 @@ def _rebuilt(
     for token, row in embedding.items():
         small.embedding[token] = {name: v for name, v in row.items() if name in small.inputs}
     small.scores.update(scores)
+    small.prefix = [token for token in graph.prefix if token in embedding]
+    small.stops = [token for token in graph.stops if token in embedding]
     return small
 
 

@@ -45,7 +45,7 @@ from compiler.errors import UsageError
 from compiler.graph import ONE, POSITION, SNAP, Graph, Lookup
 from compiler.machine import build_graph
 from compiler.machine_arithmetic import LOOSE_FLOORS
-from compiler.machine_tokens import PROMPT_CURSOR, rom_tokens
+from compiler.machine_tokens import PROMPT_CURSOR
 from compiler.program import Program
 from compiler.schedule import load_plan
 
@@ -158,7 +158,7 @@ def softmax_export(
     """
     limits = softmax_limits(tokens, memory, calls)
     graph, plan = build_graph(calls), load_plan()
-    machine = make_machine(graph, plan, tuple(rom_tokens()), isa.STOP_TOKENS)
+    machine = make_machine(graph, plan)
     heads = certify(graph, limits)
     for bound in heads:
         if not bound.holds or bound.temperature > TEMPERATURE or bound.tokens < tokens:

@@ -137,7 +137,7 @@ class WeightBuilder:
 
     def _scores(self) -> None:
         self.arrays["head.weight"] = np.stack(
-            [self._row(self.graph.scores[token]) for token in self.graph.embedding]
+            [self._row(expr) for expr in self.graph.logits().values()]
         )
 
     @property

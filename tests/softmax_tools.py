@@ -12,10 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compiler import isa
 from compiler.build import make_machine
 from compiler.machine import build_graph
-from compiler.machine_tokens import rom_tokens
 from compiler.schedule import load_plan
 from executor.checkpoint import Array, Checkpoint
 from executor.config import ModelConfig
@@ -25,7 +23,7 @@ from hullcache import HullHead
 
 def hard_checkpoint(calls: int) -> Checkpoint:
     """The machine for hard attention with another depth of calls."""
-    machine = make_machine(build_graph(calls), load_plan(), tuple(rom_tokens()), isa.STOP_TOKENS)
+    machine = make_machine(build_graph(calls), load_plan())
     ids = machine.ids
     return Checkpoint(
         ModelConfig.from_mapping(machine.config),

@@ -13,7 +13,7 @@ from compiler.build import make_machine
 from compiler.errors import TransputerError
 from compiler.graph import Graph
 from compiler.machine import build_graph
-from compiler.machine_tokens import ROM_START, rom_tokens
+from compiler.machine_tokens import ROM_START
 from compiler.prune import prune
 from compiler.schedule import Shape, check_plan
 from executor.loading import checkpoint_of
@@ -107,8 +107,7 @@ def test_reduced_machines_run_their_opcodes(number: int) -> None:
     assert set(SAMPLES[number]) <= row.opcodes
     plan = solve.solve(row.graph, ROOMY, seconds=60)
     assert check_plan(row.graph, plan) == []
-    stop = tuple(token for token in isa.STOP_TOKENS if token in row.graph.embedding)
-    model = checkpoint_of(make_machine(row.graph, plan, tuple(rom_tokens()), stop))
+    model = checkpoint_of(make_machine(row.graph, plan))
     for op in SAMPLES[number]:
         agree(model, all_pairs(op, 4), limit=300)
     agree(model, memory_accesses(number), limit=200)

@@ -125,7 +125,7 @@ def test_a_changed_plan_entry_is_noticed() -> None:
 
 def make(plan: Plan) -> None:
     machine = build_machine()
-    make_machine(machine.graph, plan, machine.rom, ())
+    make_machine(machine.graph, plan)
 
 
 PERMUTED_TOKENS = {"hull": 100_000, "standard": 300, "torch": 100}

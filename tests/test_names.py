@@ -43,7 +43,7 @@ def test_no_description_is_of_nothing() -> None:
 
 
 def test_graphs_refuse_to_describe_what_they_do_not_have() -> None:
-    with pytest.raises(ValueError, match="nothing called verb"):
+    with pytest.raises(ValueError, match="nothing called 'verb'"):
         Graph().describe({"verb": "the last verb"})
 
 

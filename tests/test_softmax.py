@@ -190,8 +190,8 @@ def test_addresses_and_lengths_are_inverse() -> None:
 
 
 def test_the_graph_fits_the_stored_plan_at_any_depth_of_calls() -> None:
-    shallow = make_machine(build_graph(64), load_plan(), (), ())
-    deep = make_machine(build_graph(), load_plan(), (), ())
+    shallow = make_machine(build_graph(64), load_plan())
+    deep = make_machine(build_graph(), load_plan())
     changed = [n for n, array in deep.arrays.items() if (array != shallow.arrays[n]).any()]
     assert changed
     assert shallow.placed == deep.placed
@@ -199,7 +199,7 @@ def test_the_graph_fits_the_stored_plan_at_any_depth_of_calls() -> None:
 
 def test_an_export_differs_from_the_machine_in_queries_and_tie_breaks_only() -> None:
     export = softmax_export(2**15).machine
-    hard = make_machine(build_graph(256), load_plan(), (), ())
+    hard = make_machine(build_graph(256), load_plan())
     width, p, breaks = 36, export.plan.slots["position"], {0.0}
     for name, array in export.arrays.items():
         expected = hard.arrays[name].copy()

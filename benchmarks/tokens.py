@@ -18,7 +18,6 @@ from pathlib import Path
 import wasmtime
 
 from compiler import compile_program, compile_wasm, isa
-from compiler.errors import CompileError
 from compiler.program import Program
 from executor.loading import build_checkpoint
 from executor.oracle import trace_tokens
@@ -71,21 +70,13 @@ def measure(program: Program, opcodes: Opcodes, args: Sequence[str], stdin: byte
     return counts
 
 
-def compiled(path: Path) -> Program:
-    """With the small C library where that is enough, else with the whole one."""
-    try:
-        return compile_program(path)
-    except CompileError:
-        return compile_program(path, libc="wasi")
-
-
 def programs(opcodes: Opcodes) -> Iterator[dict[str, object]]:
     """One row for each program of the project."""
     for path in sorted(PROGRAMS.iterdir()):
         if path.suffix in (".c", ".tok"):
             stdin = (PROGRAMS / INPUTS[path.stem]).read_bytes() if path.stem in INPUTS else b""
             args = ARGUMENTS.get(path.stem, ())
-            yield {"program": path.name, **measure(compiled(path), opcodes, args, stdin)}
+            yield {"program": path.name, **measure(compile_program(path), opcodes, args, stdin)}
 
 
 def routines() -> Iterator[dict[str, object]]:

@@ -34,6 +34,7 @@ def compile_program(
     sysroot: PathLike | None = None,
     libc: str | None = None,
     stack_bytes: int | None = None,
+    memory_bytes: int | None = None,
 ) -> Program:
     """Compile a program to tokens.
 
@@ -43,7 +44,7 @@ def compile_program(
         call: ``(function, *arguments)``: a program that calls this function of a C file, or
             export of a module, with i32 arguments, instead of the program's own entry.
         entry: the export to run instead of the usual ones, for modules.
-        opt, include, define, clang, sysroot, libc, stack_bytes: for C and C++, see
+        opt, include, define, clang, sysroot, libc, stack_bytes, memory_bytes: for C and C++, see
             :func:`compiler.frontend.to_wasm`.
 
     Raises:
@@ -72,6 +73,7 @@ def compile_program(
         sysroot=sysroot,
         libc=libc,
         stack_bytes=stack_bytes,
+        memory_bytes=memory_bytes,
     )
     program = compile_wasm(built.wasm, built.name, call=call, entry=entry)
     if not built.warnings:

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import wasmtime
 
-from compiler import toolchain
+from compiler import isa, toolchain
 from compiler.errors import CompileError, Place, UsageError
 from compiler.wasm import MAGIC
+from compiler.wasm_types import PAGE_BYTES
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 SOURCE_SUFFIXES = (".c", *toolchain.CXX_SUFFIXES)
@@ -52,6 +53,7 @@ def to_wasm(
     sysroot: str | os.PathLike[str] | None = None,
     libc: str | None = None,
     stack_bytes: int | None = None,
+    memory_bytes: int | None = None,
     timeout: float = toolchain.TIMEOUT_SECONDS,
 ) -> WasmSource:
     """Turns source files into one WebAssembly module.
@@ -67,7 +69,9 @@ def to_wasm(
         sysroot: folder of a system clang's WASI library, see ``find_toolchain``.
         libc: ``wasi`` or ``tiny``; C++ needs ``wasi``. None for ``toolchain.DEFAULT_LIBC``, or
             what the language needs.
-        stack_bytes: size of the C stack; None for ``toolchain.STACK_BYTES``.
+        stack_bytes: size of the C stack; None for 1 MiB with ``wasi``, 32 KiB with ``tiny``.
+        memory_bytes: size of the memory: stack, data and heap; None for 16 MiB with ``wasi``, as
+            many pages as stack and data fill with ``tiny``.
         timeout: seconds after which a compiler is stopped.
 
     Raises:
@@ -82,8 +86,8 @@ def to_wasm(
     contents = [read_source(source) for source in sources]
     warnings = ""
     if kind in SOURCE_SUFFIXES:
-        stack_bytes = toolchain.STACK_BYTES if stack_bytes is None else stack_bytes
-        _check_options(opt, define, exports, stack_bytes)
+        _check_options(opt, define, exports)
+        _check_sizes(stack_bytes, memory_bytes)
         for source, content in zip(sources, contents, strict=True):
             _check_c_text(source, content)
         wasm, warnings = toolchain.compile_c(
@@ -95,6 +99,7 @@ def to_wasm(
             exports=exports,
             libc=libc or default_libc(sources),
             stack_bytes=stack_bytes,
+            memory_bytes=memory_bytes,
             timeout=timeout,
         )
     elif kind == ".wat":
@@ -143,9 +148,7 @@ def read_source(source: Path) -> bytes:
         raise UsageError(f"{str(source)!r}: {error}") from None
 
 
-def _check_options(
-    opt: str, define: Sequence[str], exports: Sequence[str], stack_bytes: int
-) -> None:
+def _check_options(opt: str, define: Sequence[str], exports: Sequence[str]) -> None:
     if opt not in toolchain.OPTIMISATION_LEVELS:
         levels = ", ".join(toolchain.OPTIMISATION_LEVELS)
         raise UsageError(f"{opt}: unknown optimisation level, expected one of {levels}")
@@ -155,8 +158,19 @@ def _check_options(
     for name in exports:
         if not name.isidentifier():
             raise UsageError(f"{name}: not the name of a function")
-    if not 1024 <= stack_bytes <= 1 << 24 or stack_bytes % 16:
-        raise UsageError(f"a C stack of {stack_bytes} bytes: expected 1024 to 2^24, by sixteens")
+
+
+def _check_sizes(stack_bytes: int | None, memory_bytes: int | None) -> None:
+    most = isa.MAX_MEMORY_PAGES * PAGE_BYTES
+    if stack_bytes is not None and (not 1024 <= stack_bytes < most or stack_bytes % 16):
+        raise UsageError(
+            f"a C stack of {stack_bytes} bytes: expected 1024 to {most - 16}, by sixteens"
+        )
+    if memory_bytes is not None and (not 0 < memory_bytes <= most or memory_bytes % PAGE_BYTES):
+        raise UsageError(
+            f"a memory of {memory_bytes} bytes: expected {PAGE_BYTES} (64K) to {most}, "
+            "in pages of 64K"
+        )
 
 
 def _check_c_text(source: Path, content: bytes) -> None:

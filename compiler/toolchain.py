@@ -23,20 +23,17 @@ from compiler.toolchain_find import Toolchain, find_toolchain
 from compiler.toolchain_run import TIMEOUT_SECONDS, as_argument, cache_folder, refused, run, shorten
 
 __all__ = [
-    "CXX_SUFFIXES", "DEFAULT_LIBC", "ENTRY", "LIBRARIES", "OPTIMISATION_LEVELS", "STACK_BYTES",
-    "TIMEOUT_SECONDS", "TINY", "Toolchain", "WASI", "cache_folder", "compile_c", "find_toolchain",
+    "CXX_SUFFIXES", "DEFAULT_LIBC", "ENTRY", "LIBRARIES", "OPTIMISATION_LEVELS", "TIMEOUT_SECONDS",
+    "TINY", "Toolchain", "WASI", "cache_folder", "compile_c", "find_toolchain",
     "library_archive", "preprocess",
 ]  # fmt: skip
 
 OPTIMISATION_LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
-STACK_BYTES = 32 * 1024
-"""Default size of the C stack. It lies below the data, so that an overflow leaves the memory and
-traps."""
 ENTRY = "transputer_main"
 TINY, WASI = "tiny", "wasi"
 LIBRARIES = (WASI, TINY)
 """The C libraries that a program can be linked with."""
-DEFAULT_LIBC = TINY
+DEFAULT_LIBC = WASI
 
 _LONGEST_STEM = 50
 _DEBUG_FLAGS = ("-gline-tables-only", "-fdebug-compilation-dir=.")
@@ -50,8 +47,9 @@ def compile_c(
     include: Sequence[str | os.PathLike[str]] = (),
     define: Sequence[str] = (),
     exports: Sequence[str] = (),
-    libc: str = TINY,
-    stack_bytes: int = STACK_BYTES,
+    libc: str = DEFAULT_LIBC,
+    stack_bytes: int | None = None,
+    memory_bytes: int | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> tuple[bytes, str]:
     """Compiles and links C and C++ files with one of the libraries.
@@ -60,6 +58,8 @@ def compile_c(
         exports: names of functions to export; with any, the program needs no ``main``, and
             ``main`` is not its entry.
         libc: one of ``LIBRARIES``; C++ needs ``wasi``.
+        stack_bytes: of the C stack, which lies below the data, so that an overflow leaves the
+            memory and traps; None for the library's own size, as for ``memory_bytes``.
 
     Returns:
         The module and the compiler's warnings.
@@ -84,8 +84,8 @@ def compile_c(
                 types |= wasi_library.float_types(toolchain, flags, source, timeout)
         output = Path(name) / f"{_stem(sources[0])}.wasm"  # names the module
         command = (
-            *toolchain.linker, "--stack-first", "--no-entry", "--error-limit=20",
-            "-z", f"stack-size={stack_bytes}", *kit.link_flags,
+            *toolchain.linker, "--no-entry", "--error-limit=20",
+            *kit.layout(stack_bytes, memory_bytes),
             *(f"--export={name}" for name in exports or (ENTRY,)),
             *map(str, kit.linked(objects, types)), "-o", str(output),
         )  # fmt: skip
@@ -104,7 +104,7 @@ def preprocess(
     opt: str = "-O2",
     include: Sequence[str | os.PathLike[str]] = (),
     define: Sequence[str] = (),
-    libc: str = TINY,
+    libc: str = DEFAULT_LIBC,
     timeout: float = TIMEOUT_SECONDS,
 ) -> str:
     """The text of a C file as :func:`compile_c` sees it: headers in, macros replaced.

@@ -30,8 +30,9 @@ from compiler.toolchain_run import TIMEOUT_SECONDS, as_argument, cache_folder, r
 
 BUILD_SECONDS = 900.0
 """Limit for building the library, which happens once."""
-MEMORY_BYTES = 16 << 20
-"""Size of the memory: stack, data and heap. It does not grow; what is not used costs nothing."""
+MEMORY_BYTES, STACK_BYTES = 16 << 20, 1 << 20
+"""Usual sizes of the memory (stack, data and heap; it does not grow) and of the stack in it. What
+is not used costs nothing."""
 ERROR_STREAM = False
 """Whether the machine has an import ``transputer.error`` for standard error."""
 
@@ -104,7 +105,8 @@ def kit(toolchain: Toolchain, cxx: bool) -> Kit:
         cxx_flags=(*_own_headers(), *library.cxx_flags, *library.c_flags, *_C_FLAGS, *_CXX_FLAGS),
         libraries=libraries,
         remedy=_remedy,
-        link_flags=(f"--initial-memory={MEMORY_BYTES}",),
+        stack_bytes=STACK_BYTES,
+        memory_bytes=MEMORY_BYTES,
         needs_types=not cxx,
     )
 
@@ -385,5 +387,7 @@ def _remedy(messages: str) -> str:
         names = ", ".join(sorted(set(missing)))
         return f"no source file and nothing in the C library defines {names}"
     if re.search(r"initial memory too small", messages):
-        return f"data and stack must fit into {MEMORY_BYTES >> 20} MiB"
+        return (
+            f"data and stack must fit the memory ({MEMORY_BYTES >> 20} MiB, or what --memory says)"
+        )
     return known

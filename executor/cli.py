@@ -145,10 +145,21 @@ def _compile_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--clang", metavar="PROGRAM", help="a system clang instead of zig's")
     group.add_argument("--sysroot", metavar="DIR", help="where that clang's WASI library is")
     group.add_argument(
-        "--libc", choices=("wasi", "tiny"), help="the whole C library, or a small one of our own"
+        "--libc",
+        choices=("wasi", "tiny"),
+        help="the whole C library (default), or a small one of our own",
     )
     group.add_argument(
-        "--stack", metavar="BYTES", type=_bytes, help="size of the C stack; default 32K"
+        "--stack",
+        metavar="BYTES",
+        type=_bytes,
+        help="size of the C stack; default 1M, with --libc tiny 32K",
+    )
+    group.add_argument(
+        "--memory",
+        metavar="BYTES",
+        type=_bytes,
+        help="size of the memory (stack, data, heap); default 16M, with --libc tiny what they fill",
     )
 
 

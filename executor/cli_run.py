@@ -33,6 +33,7 @@ def compile_job(options: argparse.Namespace) -> Job:
             sysroot=options.sysroot,
             libc=options.libc,
             stack_bytes=options.stack,
+            memory_bytes=options.memory,
         )
     warnings = job.program.report.get("warnings")
     if warnings:

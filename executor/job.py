@@ -36,11 +36,12 @@ def prepare(
     sysroot: Path | None = None,
     libc: str | None = None,
     stack_bytes: int | None = None,
+    memory_bytes: int | None = None,
 ) -> Job:
     """Compile what is not compiled yet, for its own entry or for a call.
 
     Args:
-        opt, include, define, clang, sysroot, libc, stack_bytes: for C and C++, see
+        opt, include, define, clang, sysroot, libc, stack_bytes, memory_bytes: for C and C++, see
             ``compile_program``.
 
     Raises:
@@ -61,6 +62,7 @@ def prepare(
                 sysroot=sysroot,
                 libc=libc,
                 stack_bytes=stack_bytes,
+                memory_bytes=memory_bytes,
             )
         if call is None:
             return program

@@ -2,7 +2,6 @@
  * Arguments: [M N], 2 and 2 if none are given. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <transputer.h>
 
 static int calls;
 
@@ -18,9 +17,7 @@ int main(int argc, char **argv) {
     puts("M must be 0 to 3, and N at least 0");
     return 1;
   }
-  print_int(ackermann(m, n));
-  print_str(" after ");
-  print_int(calls);
-  print_str(" calls\n");
+  int value = ackermann(m, n);
+  printf("%d after %d calls\n", value, calls);
   return 0;
 }

@@ -2,7 +2,6 @@
  * Arguments: [START], 6 if none is given. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <transputer.h>
 
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 6;
@@ -11,14 +10,11 @@ int main(int argc, char **argv) {
     return 1;
   }
   int steps = 0;
-  print_int(n);
+  printf("%d", n);
   for (; n != 1; steps++) {
     n = n & 1 ? 3 * n + 1 : n / 2;
-    putchar(' ');
-    print_int(n);
+    printf(" %d", n);
   }
-  print_str("\nsteps: ");
-  print_int(steps);
-  putchar('\n');
+  printf("\nsteps: %d\n", steps);
   return 0;
 }

@@ -3,7 +3,6 @@
  * Arguments: [N], 7 if none is given. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <transputer.h>
 
 unsigned fib_loop(int n) {
   unsigned current = 0, next = 1;
@@ -26,10 +25,6 @@ int main(int argc, char **argv) {
     return 1;
   }
   unsigned looped = fib_loop(n), recursed = fib_recursive(n);
-  print_str("loop: ");
-  print_uint(looped);
-  print_str("\nrecursion: ");
-  print_uint(recursed);
-  putchar('\n');
+  printf("loop: %u\nrecursion: %u\n", looped, recursed);
   return looped != recursed;
 }

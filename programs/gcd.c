@@ -2,7 +2,6 @@
  * Arguments: [A B], 48 and 36 if none are given. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <transputer.h>
 
 int gcd(int a, int b) {
   while (b) {
@@ -19,12 +18,6 @@ int main(int argc, char **argv) {
     puts("both numbers must be at least 1");
     return 1;
   }
-  print_str("gcd(");
-  print_int(a);
-  print_str(", ");
-  print_int(b);
-  print_str(") = ");
-  print_int(gcd(a, b));
-  putchar('\n');
+  printf("gcd(%d, %d) = %d\n", a, b, gcd(a, b));
   return 0;
 }

@@ -5,7 +5,6 @@
  * Input: n (1 to 20), then n rows of n costs. Output: after each row the columns of the rows so
  * far and their cost; at the end the assignment and the optimal cost. Columns count from 1. */
 #include <stdio.h>
-#include <transputer.h>
 
 #define MAX_N 20
 #define FAR 0x7fffffff
@@ -22,13 +21,13 @@ static int previous[MAX_N];            /* the row before that column on the path
 static int order[MAX_N];               /* columns: those with final distances come first */
 
 static int read_matrix(void) {
-  if (read_int(&n) != 1 || n < 1 || n > MAX_N) {
+  if (scanf("%d", &n) != 1 || n < 1 || n > MAX_N) {
     puts("the input must start with n, 1 to 20");
     return 0;
   }
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
-      if (read_int(&cost[i][j]) != 1) {
+      if (scanf("%d", &cost[i][j]) != 1) {
         puts("n rows of n costs must follow");
         return 0;
       }
@@ -94,8 +93,7 @@ static int print_assignment(int rows) {
   int total = 0;
   for (int i = 0; i < rows; i++) {
     total += cost[i][col_of[i]];
-    putchar(' ');
-    print_int(col_of[i] + 1);
+    printf(" %d", col_of[i] + 1);
   }
   return total;
 }
@@ -105,18 +103,12 @@ int main(void) {
   if (!read_matrix()) return 1;
   for (int i = 0; i < n; i++) {
     augment(i);
-    print_str("row ");
-    print_int(i + 1);
-    putchar(':');
+    printf("row %d:", i + 1);
     int total = print_assignment(i + 1);
-    print_str(", cost ");
-    print_int(total);
-    putchar('\n');
+    printf(", cost %d\n", total);
   }
-  print_str("assignment:");
+  printf("assignment:");
   int total = print_assignment(n);
-  print_str("\noptimal cost: ");
-  print_int(total);
-  putchar('\n');
+  printf("\noptimal cost: %d\n", total);
   return 0;
 }

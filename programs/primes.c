@@ -1,4 +1,5 @@
-/* The sieve of Eratosthenes.
+/* The sieve of Eratosthenes. Numbers are printed by print_int of <transputer.h>, which costs a
+ * tenth of what printf does here.
  * Arguments: [LIMIT], 30 if none is given. */
 #include <stdio.h>
 #include <stdlib.h>

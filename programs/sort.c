@@ -1,7 +1,6 @@
 /* Bubble sort and quicksort of the same numbers, and what each one compares.
  * Input: up to 100 numbers; ten of its own if there are none. */
 #include <stdio.h>
-#include <transputer.h>
 
 #define MAX_COUNT 100
 
@@ -42,20 +41,17 @@ static void quick_sort(int *a, int low, int high) {
 }
 
 static void report(const char *name, const int *a, int count) {
-  print_str(name);
+  printf("%s", name);
   for (int i = 0; i < count; i++) {
-    putchar(' ');
-    print_int(a[i]);
+    printf(" %d", a[i]);
   }
-  print_str(" (");
-  print_int(comparisons);
-  print_str(" comparisons)\n");
+  printf(" (%d comparisons)\n", comparisons);
   comparisons = 0;
 }
 
 int main(void) {
   int count = 0;
-  while (count < MAX_COUNT && read_int(&bubble[count]) == 1) count++;
+  while (count < MAX_COUNT && scanf("%d", &bubble[count]) == 1) count++;
   if (!count) {
     for (; count < 10; count++) bubble[count] = sample[count];
   }

@@ -11,7 +11,6 @@
  * A row of a band has three minirows and so has a box, and a digit that fits in one minirow only
  * of its row (or box) fits nowhere else in that minirow's box (or row). */
 #include <stdio.h>
-#include <transputer.h>
 
 #define BANDS 3
 #define DIGITS 9
@@ -180,9 +179,7 @@ static int choose(const grid *g, word *bit) {
 }
 
 static void print_solution(const grid *g) {
-  print_str("guesses: ");
-  print_int(guesses);
-  putchar('\n');
+  printf("guesses: %d\n", guesses);
   for (int band = 0; band < BANDS; band++) {
     for (word bit = 1; bit <= BAND; bit <<= 1) {
       int d = 0;

@@ -24,12 +24,19 @@ STANDARD = frozenset(
 
 
 @cache
-def compiled(text: str, opt: str = "-O2", exports: tuple[str, ...] = ()) -> bytes:
+def compiled(
+    text: str, opt: str = "-O2", exports: tuple[str, ...] = (), libc: str = "tiny"
+) -> bytes:
     """The module of a C program given as text."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.c"
         path.write_text(text)
-        return to_wasm(path, opt=opt, exports=exports, libc="tiny").wasm
+        return to_wasm(path, opt=opt, exports=exports, libc=libc).wasm
+
+
+def smallest_libc(name: str) -> str:
+    """The smaller C library that a program of the project compiles with."""
+    return "wasi" if name in STANDARD else "tiny"
 
 
 @cache

@@ -93,9 +93,27 @@ def test_overflow_of_the_stack_traps_before_it_reaches_the_data(opt):
 
 def test_stack_size_can_be_chosen(tmp_path):
     path = tmp_path / "big.c"
-    path.write_text("int main(int c, char **v) { volatile int a[20000]; a[c] = 5; return a[c]; }")
-    assert run(to_wasm(path).wasm).trap == "out of bounds memory access"
-    assert run(to_wasm(path, stack_bytes=1 << 17).wasm).exit_code == 5
+    path.write_text("int main(int c, char **v) { volatile int a[400000]; a[c] = 5; return a[c]; }")
+    for libc, usual in (("tiny", 32 << 10), ("wasi", 1 << 20)):
+        assert run(to_wasm(path, libc=libc).wasm).trap == "out of bounds memory access"
+        assert run(to_wasm(path, libc=libc, stack_bytes=1 << 21).wasm).exit_code == 5
+        path.write_text(path.read_text().replace("400000", str(usual // 4 - 100)))
+        assert run(to_wasm(path, libc=libc).wasm).exit_code == 5
+        path.write_text(path.read_text().replace(str(usual // 4 - 100), "400000"))
+
+
+@pytest.mark.parametrize("libc", ["tiny", "wasi"])
+def test_memory_size_can_be_chosen(tmp_path, libc):
+    path = tmp_path / "size.c"
+    path.write_text(
+        "#include <stdlib.h>\nint main(void) { char *volatile p = malloc(3000000);"
+        " if (p) p[2999999] = 7; return p ? p[2999999] : 1; }"
+    )
+    for megabytes, code in ((2, 1), (4, 7), (63, 7)):
+        wasm = to_wasm(path, libc=libc, memory_bytes=megabytes << 20).wasm
+        result = run(wasm)
+        assert (result.exit_code, len(result.memory)) == (code, megabytes << 20)
+    assert run(to_wasm(path, libc=libc).wasm).exit_code == (7 if libc == "wasi" else 1)
 
 
 def test_several_files_folders_and_macros_make_one_program(tmp_path):

@@ -73,7 +73,11 @@ def test_options_that_make_no_sense(tmp_path):
     assert "-O9" in refusal(path, UsageError, opt="-O9")
     assert "NAME=VALUE" in refusal(path, UsageError, define=["1X"])
     assert "not the name of a function" in refusal(path, UsageError, exports=["a,b"])
-    assert "C stack" in refusal(path, UsageError, stack_bytes=100)
+    for size in (100, 1 << 26, 4100):
+        assert "C stack" in refusal(path, UsageError, stack_bytes=size)
+    for size in (0, 65537, 1 << 26):
+        assert "pages of 64K" in refusal(path, UsageError, memory_bytes=size)
+    assert "fit the memory" in refusal(path, memory_bytes=65536)
     assert "no such compiler" in refusal(path, UsageError, clang="/nowhere/clang")
 
 
@@ -115,7 +119,7 @@ def test_c_errors_are_passed_on_with_file_and_line(tmp_path):
     ],
 )
 def test_errors_say_what_to_do(tmp_path, text, advice):
-    reason, _, remedy = refusal(c_file(tmp_path, text)).rpartition("\n  ")
+    reason, _, remedy = refusal(c_file(tmp_path, text), libc="tiny").rpartition("\n  ")
     assert "program.c" in reason
     assert advice in remedy
 
@@ -185,7 +189,7 @@ def test_a_compiler_that_does_not_end_is_stopped(tmp_path):
     fake.chmod(0o755)
     path = c_file(tmp_path, "int main(void) { return 0; }")
     started = time.monotonic()
-    assert "did not finish in 0.2 s" in refusal(path, clang=fake, timeout=0.2)
+    assert "did not finish in 0.2 s" in refusal(path, clang=fake, timeout=0.2, libc="tiny")
     assert time.monotonic() - started < 10
 
 
@@ -198,7 +202,7 @@ def test_an_unusable_home_folder_is_no_obstacle(tmp_path, monkeypatch):
         folder = toolchain.cache_folder()
         assert folder.parent == tmp_path
         assert folder.is_dir()
-    assert to_wasm(c_file(tmp_path, "int main(void) { return 0; }")).wasm
+    assert to_wasm(c_file(tmp_path, "int main(void) { return 0; }"), libc="tiny").wasm
 
 
 def test_the_cache_is_where_it_is_asked_for(tmp_path, monkeypatch):

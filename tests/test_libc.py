@@ -112,6 +112,59 @@ def test_read_int_reads_numbers_and_stops_where_there_is_none():
     assert run_c(text) == "-1"
 
 
+SCANNED = [
+    (b" 12 -7+3", "%d%d%d"), (b"1,2", "%d ,%d"), (b"1 ,2", "%d ,%d"), (b"x", "%d%d%d"), (b"", "%d"),
+    (b"7", "%d%d"), (b"12345", "%2d%2d%d"), (b"ff 1F +a", "%x%x%x"), (b"4294967295", "%u"),
+    (b"-", "%d"), (b"1 2 3", "%*d%d"), (b"50% 7", "%d%%%d"), (b"ab12", "ab%d"), (b"ac12", "ab%d"),
+    (b"a", "ab%d"), (b" 5", " %ld"), (b"- 5", "%d"), (b"\t\n6\r\n", "%d\\n%d"), (b"12a", "%d%x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("libc", ["tiny", "wasi"])
+def test_scanf_reads_what_the_whole_library_reads(libc):
+    """Number of values, the values, and the byte that comes next; for both libraries the same."""
+    cases = "".join(
+        f'case {i}: n = scanf("{text}", &x[0], &x[1], &x[2]); break;'
+        for i, (_, text) in enumerate(SCANNED)
+    )
+    text = f"""
+    #include <stdio.h>
+    #include <stdlib.h>
+    int main(int argc, char **argv) {{
+      int x[3] = {{-9, -9, -9}}, n = 0;
+      switch (atoi(argv[1])) {{ {cases} }}
+      printf("%d %d %d %d %d", n, x[0], x[1], x[2], getchar());
+      return 0;
+    }}"""
+    wasm = compiled(text, libc=libc)
+    found = [run(wasm, [str(i)], data).output for i, (data, _) in enumerate(SCANNED)]
+    expected = [
+        "3 12 -7 3 -1", "2 1 2 -9 -1", "2 1 2 -9 -1", "0 -9 -9 -9 120", "-1 -9 -9 -9 -1",
+        "1 7 -9 -9 -1", "3 12 34 5 -1", "3 255 31 10 -1", "1 -1 -9 -9 -1",
+        "0 -9 -9 -9 -1", "1 2 -9 -9 32", "2 50 7 -9 -1", "1 12 -9 -9 -1", "0 -9 -9 -9 99",
+        "-1 -9 -9 -9 -1", "1 5 -9 -9 -1", "0 -9 -9 -9 32", "1 6 -9 -9 -1", "2 12 10 -9 -1",
+    ]  # fmt: skip
+    assert found == [line.encode() for line in expected]
+
+
+def test_scanf_of_text():
+    text = """
+    #include <stdio.h>
+    int main(void) {
+      char word[9] = "", short_[4] = "", two[3] = "", one;
+      int n = scanf("%s%3s%*s%c%2c%s", word, short_, &one, two, word);
+      printf("%d %s %s <%c> %s", n, word, short_, one, two);
+      return 0;
+    }"""
+    assert run_c(text, stdin=b"  first abcdef\nxy\tlast") == "5 last abc <\n> xy"
+
+
+@pytest.mark.parametrize("conversion", ["%lld", "%hd", "%f", "%[a]", "%n"])
+def test_scanf_traps_rather_than_store_something_else(conversion):
+    text = f'#include <stdio.h>\nint main(void) {{ char x[8]; return scanf("{conversion}", x); }}'
+    assert run(compiled(text), stdin=b"5").trap == "unreachable"
+
+
 @BOTH
 def test_memory_functions_for_every_alignment_and_size(opt):
     text = """

@@ -85,7 +85,7 @@ def test_more_random_modules(checkpoint: Checkpoint, seed: int) -> None:
 
 @pytest.mark.parametrize("source", ["programs/hello.c", "programs/add.tok"])
 def test_programs(checkpoint: Checkpoint, source: str) -> None:
-    agree(checkpoint, compile_program(source))
+    agree(checkpoint, compile_program(source, libc="tiny"))
 
 
 def test_every_opcode_is_executed(checkpoint: Checkpoint) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from c_programs import smallest_libc
 from compiler import compile_program, isa
 from compiler.errors import LimitError, TransputerError, UsageError
 from executor.checkpoint import Checkpoint
@@ -63,7 +64,7 @@ def same_tokens(prompt: list[int], count: int) -> None:
 
 
 def prompt_of(name: str) -> list[int]:
-    program = compile_program(PROGRAMS / name)
+    program = compile_program(PROGRAMS / name, libc=smallest_libc(name))
     stdin = (PROGRAMS / "data/hungarian10.txt").read_bytes() if name == "hungarian.c" else b""
     return [*machine().rom, *machine().encode([*program.tokens, *program.input_tokens((), stdin)])]
 

@@ -229,7 +229,7 @@ def test_the_streams_of_long_traces_are_the_same_in_any_order(
     ways: dict[str, Way], name: str, args: tuple[str, ...], stdin: bytes
 ) -> None:
     """20,000 tokens of three programs, and their prompts, in all ways."""
-    ids, start = sequence(compile_program(PROGRAMS / name), args, stdin, 20_000)
+    ids, start = sequence(compile_program(PROGRAMS / name, libc="tiny"), args, stdin, 20_000)
     assert len(ids) == start + 20_000
     run_all_ways(ids, start, list(ways.values()), samples=300)
 

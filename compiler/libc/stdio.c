@@ -104,6 +104,87 @@ WEAK int read_int(int *value) {
   return 1;
 }
 
+static int is_space(unsigned byte) { return byte == ' ' || byte - '\t' < 5; }
+
+static int next_byte(void) { return transputer_input(transputer_position); }
+
+static void skip_space(void) {
+  while (is_space((unsigned)next_byte())) transputer_position++;
+}
+
+/* Reads at most `width` characters of a number; returns whether there is a digit. */
+static int scan_number(unsigned base, unsigned width, unsigned *value) {
+  int byte = next_byte(), negative = byte == '-', found = 0;
+  if (negative || byte == '+') transputer_position++, width--;
+  for (*value = 0; width; width--, found = 1, transputer_position++) {
+    unsigned digit = (unsigned)next_byte() - '0';
+    if (digit > 9) digit = ((digit + '0') | 32) - 'a' < 6 ? ((digit + '0') | 32) - 'a' + 10 : 99;
+    if (digit >= base) break;
+    *value = *value * base + digit;
+  }
+  if (negative) *value = -*value;
+  return found;
+}
+
+/* Copies at most `width` characters, for %s those that are no white space; returns their number. */
+static unsigned scan_text(int text, unsigned width, char *to) {
+  unsigned count = 0;
+  for (int byte; count < width && (byte = next_byte()) >= 0; count++, transputer_position++) {
+    if (text && is_space((unsigned)byte)) break;
+    if (to) *to++ = (char)byte;
+  }
+  if (to && text) *to = 0;
+  return count;
+}
+
+WEAK int scanf(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int stored = 0;
+  for (char c; (c = *format++);) {
+    if (is_space((unsigned char)c)) {
+      skip_space();
+      continue;
+    }
+    int stores = 1;
+    unsigned width = 0;
+    if (c == '%') {
+      if (*format == '*') stores = 0, format++;
+      for (; (unsigned)*format - '0' < 10; format++) width = width * 10 + (unsigned)(*format - '0');
+      if (*format == 'l' || *format == 'z' || *format == 't') format++;
+      c = *format++;
+      if (c != 'c') skip_space();
+      if (c != '%' && next_byte() < 0) {
+        if (!stored) stored = EOF;
+        break;
+      }
+      if (c == 'd' || c == 'u' || c == 'x') {
+        unsigned value;
+        if (!scan_number(c == 'x' ? 16 : 10, width ? width : -1u, &value)) break;
+        if (stores) *va_arg(arguments, unsigned *) = value;
+      } else if (c == 's' || c == 'c') {
+        char *to = stores ? va_arg(arguments, char *) : 0;
+        if (!width) width = c == 'c' ? 1 : -1u;
+        if (scan_text(c == 's', width, to) < (c == 's' ? 1 : width)) break;
+      } else if (c != '%') {
+        __builtin_trap();
+      }
+      if (c != '%') {
+        stored += stores;
+        continue;
+      }
+    }
+    int byte = next_byte();
+    if (byte != (unsigned char)c) {
+      if (byte < 0 && !stored) stored = EOF;
+      break;
+    }
+    transputer_position++;
+  }
+  va_end(arguments);
+  return stored;
+}
+
 static int pad(int count, char filler) {
   for (int i = 0; i < count; i++) transputer_output(filler);
   return count > 0 ? count : 0;

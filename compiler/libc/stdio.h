@@ -25,4 +25,8 @@ int puts(const char *text);
  * for s, and the length marks h hh l z t. Any other conversion traps (unreachable). */
 int printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Conversions: d u x c s %, with * (nothing is stored), a width, and the length marks l z t. Any
+ * other conversion traps (unreachable). A sign is read even where no digit follows. */
+int scanf(const char *format, ...) __attribute__((format(scanf, 1, 2)));
+
 #endif

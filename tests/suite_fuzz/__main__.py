@@ -3,9 +3,9 @@
     python -m suite_fuzz [-n 300] [--seed 0] [--jobs 2]
 
 Csmith (of the Debian packages csmith and libcsmith-dev) writes a program for each seed: small and
-larger ones, with and without 64-bit arithmetic, with float, at -O0 to -O2. Programs without
-an end in sight are replaced by those of further seeds. One that is not right is reduced and kept as a
-test in tests/found. Exits with 1 if there was one, with 77 if Csmith cannot be had.
+larger ones, with and without 64-bit arithmetic, with float, at -O0 to -O2. Programs without an end
+in sight are replaced by those of further seeds. One that is not right is reduced and kept as a test
+in tests/found. Exits with 1 if there was one, with 77 if Csmith cannot be had.
 """
 
 from __future__ import annotations
@@ -121,14 +121,13 @@ def main() -> int:
     """Run, print, and say whether all is well."""
     options = arguments()
     try:
-        csmith = find_csmith()
+        judging = Judging(find_csmith(), options.max_tokens)
     except Unavailable as error:
         print(f"suite_fuzz: skipped: {error}", file=sys.stderr)
         return 0 if options.optional else UNAVAILABLE_EXIT
     print(f"{options.n} programs, seeds from {options.seed}", flush=True)
     prepare()
     start = time.monotonic()
-    judging = Judging(csmith, options.max_tokens)
     verdicts = []
     for verdict in until_judged(
         options.n, options.seed, lambda seeds: judged(seeds, judging, options.jobs)
@@ -139,19 +138,21 @@ def main() -> int:
             print(f"seed {verdict.name} ({told}): {verdict.outcome} {verdict.reason}", flush=True)
     ended = [verdict for verdict in verdicts if verdict.outcome != LEFT_OUT]
     print(*table(ended), sep="\n")
-    seconds, tokens = time.monotonic() - start, sum(verdict.n_trace for verdict in ended)
-    last = max(int(verdict.name) for verdict in verdicts)
-    replaced = len(verdicts) - len(ended)
-    print(
-        f"seeds {options.seed} to {last}, {replaced} replaced; {tokens:,} tokens, {seconds:.0f} s"
-    )
+    last, replaced = max(int(v.name) for v in verdicts), len(verdicts) - len(ended)
+    print(f"seeds {options.seed} to {last}, {replaced} of them replaced", end="; ")
+    print(f"{sum(v.n_trace for v in ended):,} tokens, {time.monotonic() - start:.0f} s")
     failures = [verdict for verdict in ended if verdict.outcome != RIGHT]
+    keep(judging, failures)
+    return int(bool(failures))
+
+
+def keep(judging: Judging, failures: Sequence[Verdict]) -> None:
+    """Writes reduced programs where they are tests from now on."""
     for verdict in failures:
         FOUND.mkdir(exist_ok=True)
         target = FOUND / f"seed_{verdict.name}.c"
         target.write_text(judging.reduced(verdict))
         print(f"reduced: {target}", flush=True)
-    return int(bool(failures))
 
 
 if __name__ == "__main__":

@@ -36,9 +36,9 @@ def certify(analyse: Callable[[int, int], Analysis]) -> Certificate:
     def fits_tokens(tokens: int) -> bool:
         return not inexact(analyse(tokens, MEMORY))
 
-    tokens = _greatest(fits_tokens, 2**10, MOST_TOKENS)
+    tokens = greatest(fits_tokens, 2**10, MOST_TOKENS)
     beyond = inexact(analyse(tokens + 1, MEMORY))
-    pages = _greatest(lambda n: not inexact(analyse(tokens, n * PAGE)), 1, MOST_MEMORY // PAGE)
+    pages = greatest(lambda n: not inexact(analyse(tokens, n * PAGE)), 1, MOST_MEMORY // PAGE)
     if pages == MOST_MEMORY // PAGE:
         memory = f"the machine's addresses, which stay below {isa.EXACT_ADDRESSES:,}"
     else:
@@ -66,7 +66,7 @@ def first_lost_position(start: int, end: int, block: int = 1 << 16) -> int | Non
     return None
 
 
-def _greatest(fits: Callable[[int], bool], low: int, high: int) -> int:
+def greatest(fits: Callable[[int], bool], low: int, high: int) -> int:
     """The greatest number that fits, if all smaller ones do; ``low`` must fit."""
     if not fits(low):
         raise ValueError("nothing is exact, not even the smallest size")

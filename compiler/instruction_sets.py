@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from compiler import isa, opcode_points, rom
@@ -19,8 +19,8 @@ from compiler.machine_base import build_base_graph
 from compiler.machine_base_tokens import ORDER
 from compiler.machine_tokens import DIGIT_WEIGHTS, ROM_START
 from compiler.prune import prune
-from compiler.schedule import Plan, Shape
-from compiler.solve import fewest_neurons, fewest_slots
+from compiler.schedule import Shape
+from compiler.solve import smallest
 
 STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("the 35 opcodes of the base machine", ORDER),
@@ -56,24 +56,6 @@ class InstructionSet:
     graph: Graph
 
 
-@dataclass(frozen=True)
-class Size:
-    """The smallest shape that was found, a plan that fits it, and what is proved to be least."""
-
-    shape: Shape
-    plan: Plan
-    slots: int
-    width_proved: bool
-    neurons_proved: bool
-
-    @property
-    def proved(self) -> str:
-        """In words."""
-        if not self.width_proved:
-            return "not proved"
-        return "proved" if self.neurons_proved else "d_model proved"
-
-
 def instruction_sets() -> list[InstructionSet]:
     """The rows for the default machine, the smallest first."""
     rows: list[InstructionSet] = []
@@ -95,25 +77,6 @@ def reduced_graph(opcodes: frozenset[str]) -> Graph:
     return prune(build_graph(), points, opcodes, first=ROM_START, tokens=digits, nodes=idle)
 
 
-def smallest(graph: Graph, seconds: float, widest: Shape = WIDEST) -> Size:
-    """The least ``d_model`` that is even, as heads have two dimensions, then the least ``d_ffn``.
-
-    Raises TransputerError if ``widest`` has no room for the graph, or nothing was found in time.
-    """
-    first = fewest_slots(graph, widest, seconds)
-    proved = first.proved
-    for width in range(first.width + first.width % 2, widest.d_model + 1, 2):
-        shape = replace(widest, d_model=width, n_heads=width // 2)
-        try:
-            solved = fewest_neurons(graph, shape, seconds)
-        except TransputerError as error:
-            proved = proved and "INFEASIBLE" in str(error)
-            continue
-        shape = replace(shape, d_ffn=solved.neurons)
-        return Size(shape, solved.plan, first.width, proved, solved.proved)
-    raise TransputerError(f"no plan up to {widest}")
-
-
 def table(seconds: float) -> list[str]:
     """The lines of the table, in Markdown."""
     lines = [
@@ -122,7 +85,7 @@ def table(seconds: float) -> list[str]:
     ]
     base = InstructionSet("**the base machine**, 35 opcodes", frozenset(ORDER), build_base_graph())
     for row in (base, *instruction_sets()):
-        size = smallest(row.graph, seconds)
+        size = smallest(row.graph, seconds, WIDEST)
         shape = size.shape
         numbers = (shape.d_model, shape.n_heads, shape.n_layers, shape.d_ffn)
         cells = [row.name, len(row.opcodes), size.slots, *numbers]

@@ -46,6 +46,7 @@ from compiler.graph import ONE, POSITION, SNAP, Graph, Lookup
 from compiler.machine import build_graph
 from compiler.machine_arithmetic import LOOSE_FLOORS
 from compiler.machine_tokens import PROMPT_CURSOR
+from compiler.patterns import is_position_key
 from compiler.program import Program
 from compiler.schedule import load_plan
 
@@ -243,7 +244,7 @@ def _bound(node: Lookup, graph: Graph, limits: Limits) -> HeadBound:
     if POSITION in node.key[0].terms:
         return _position(node, limits.tokens)
     if node.name.startswith(LINES):
-        return _decided(node.name, "lines", 1, 2.0**38, 2.0**33, None)
+        return decided(node.name, "lines", 1, 2.0**38, 2.0**33, None)
     if not node.key[1].terms:
         return _flag(node, graph, limits.tokens)
     addresses = dict.fromkeys(STACK_HEADS, limits.stack + 1)
@@ -272,17 +273,15 @@ def _position(node: Lookup, tokens: int) -> HeadBound:
     if node.name == f"floor_{len(floors)}":
         size, slack = LOOSE_FLOORS[-1]
         most = size * (1 + slack) / 256 + 1
-        return _decided(node.name, "floor", FINEST / 256, 2 * most * most, most * most, None)
+        return decided(node.name, "floor", FINEST / 256, 2 * most * most, most * most, None)
     if node.name == "division":
         # Close to the winner, 255 at most, divisor·position is at most the dividend.
-        return _decided(
-            node.name, "division", 1, 2 * 255 * MOST_DIVIDEND, 255 * MOST_DIVIDEND, None
-        )
+        return decided(node.name, "division", 1, 2 * 255 * MOST_DIVIDEND, 255 * MOST_DIVIDEND, None)
     whole = all(c == round(c) for c in node.query[0].terms.values())
     if not whole or node.query[1].terms != {ONE: 1}:
         raise ValueError(f"nothing is known of the queries of head {node.name!r}")
     square = 1.0 * tokens**2
-    return _decided(node.name, "position", 1, 2 * square, square, _longest_square(1))
+    return decided(node.name, "position", 1, 2 * square, square, _longest_square(1))
 
 
 def _longest_square(gap: float) -> int:
@@ -290,7 +289,7 @@ def _longest_square(gap: float) -> int:
     return isqrt(int(SCALE * gap / (2 * 7 * UNIT)))
 
 
-def _decided(
+def decided(
     name: str, kind: str, gap: float, first: float, second: float, longest: int | None
 ) -> HeadBound:
     error = UNIT * (3 * first + second)
@@ -304,7 +303,7 @@ def _loose_floor(name: str, number: int) -> HeadBound:
     bounds = [MOST_DIVIDEND, *(size * (1 + slack) for size, slack in LOOSE_FLOORS)]
     size, slack = LOOSE_FLOORS[number]
     most = bounds[number] / size + 1
-    bound = _decided(name, "loose floor", slack, 2 * most * most, most * most, None)
+    bound = decided(name, "loose floor", slack, 2 * most * most, most * most, None)
     return replace(bound, temperature=DEAD / (2 * UNIT))
 
 
@@ -323,7 +322,7 @@ def _flag(node: Lookup, graph: Graph, tokens: int) -> HeadBound:
     # Half a unit is the least distance; eps·(tokens - 1) stays below it by eps.
     gap = min(eps, apart - eps * (tokens - 1))
     longest = int(2 ** (ROOM - 2 * ceil(most).bit_length()))
-    return _decided(node.name, "flag", gap, most, 0, longest)
+    return decided(node.name, "flag", gap, most, 0, longest)
 
 
 def _address(name: str, address: int, tokens: int) -> HeadBound:
@@ -373,7 +372,7 @@ def with_softmax_weights(
         for head, name in enumerate(names):
             node = machine.graph.nodes.get(name)
             if isinstance(node, Lookup) and node.mode == "latest" and _can_tie(node):
-                part, constant = _constant_query(node)
+                part, constant = constant_query(node)
                 projection[width + 2 * head + part, slots[POSITION]] += eps / constant
         projection[:width] *= temperature
     return replace(machine, arrays=arrays, config=config)
@@ -381,10 +380,10 @@ def with_softmax_weights(
 
 def _can_tie(node: Lookup) -> bool:
     """Keys that are made of the position alone are all different."""
-    return POSITION not in node.key[0].terms
+    return not is_position_key(node)
 
 
-def _constant_query(node: Lookup) -> tuple[int, float]:
+def constant_query(node: Lookup) -> tuple[int, float]:
     """A component of the query that is the same number at every token."""
     for part, expr in enumerate(node.query):
         if set(expr.terms) == {ONE}:

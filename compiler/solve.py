@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ortools.sat.python import cp_model
@@ -48,6 +48,24 @@ class Solved:
     def width(self) -> int:
         """Slots in use."""
         return 1 + max(self.plan.slots.values())
+
+
+@dataclass(frozen=True)
+class Size:
+    """The smallest shape that was found, a plan that fits it, and what is proved to be least."""
+
+    shape: Shape
+    plan: Plan
+    slots: int
+    width_proved: bool
+    neurons_proved: bool
+
+    @property
+    def proved(self) -> str:
+        """In words."""
+        if not self.width_proved:
+            return "not proved"
+        return "proved" if self.neurons_proved else "d_model proved"
 
 
 class _Problem:
@@ -157,6 +175,25 @@ def fewest_neurons(
     problem = _Problem(graph, shape)
     problem.model.minimize(problem.neurons)
     return _solve(problem, seconds, workers, log)
+
+
+def smallest(graph: Graph, seconds: float, widest: Shape, workers: int = 2) -> Size:
+    """The least ``d_model`` that is even, as heads have two dimensions, then the least ``d_ffn``.
+
+    Raises TransputerError if ``widest`` has no room for the graph, or nothing was found in time.
+    """
+    first = fewest_slots(graph, widest, seconds, workers)
+    proved = first.proved
+    for width in range(first.width + first.width % 2, widest.d_model + 1, 2):
+        shape = replace(widest, d_model=width, n_heads=width // 2)
+        try:
+            solved = fewest_neurons(graph, shape, seconds, workers)
+        except TransputerError as error:
+            proved = proved and "INFEASIBLE" in str(error)
+            continue
+        shape = replace(shape, d_ffn=solved.neurons)
+        return Size(shape, solved.plan, first.width, proved, solved.proved)
+    raise TransputerError(f"no plan up to {widest}")
 
 
 def _solve(problem: _Problem, seconds: float, workers: int, log: bool) -> Solved:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from compiler.errors import TransputerError, UsageError
 from compiler.names import Names
-from executor.config import LIMITS, ModelConfig
+from executor.config import LIMITS, WORDS, ModelConfig
 from executor.files import write_atomically
 
 FORMAT = "transputer-model"
@@ -125,6 +125,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | os.PathLike[str]) -> P
     settings = {name: getattr(checkpoint.config, name) for name in SETTINGS}
     limits = {name: getattr(checkpoint.config, name) for name in LIMITS}
     settings |= {name: limit for name, limit in limits.items() if limit is not None}
+    settings |= {name: text for name in WORDS if (text := getattr(checkpoint.config, name))}
     config = {
         "format": FORMAT,
         "version": VERSION,
@@ -206,7 +207,7 @@ def _config(saved: Mapping[str, Any]) -> ModelConfig:
     model = dict(saved["model"])
     values = {"vocab_size": model.pop("vocab"), **model}
     values |= {name: saved[name] for name in SETTINGS}
-    values |= {name: saved[name] for name in LIMITS if name in saved}
+    values |= {name: saved[name] for name in (*LIMITS, *WORDS) if name in saved}
     return ModelConfig.from_mapping(values)
 
 

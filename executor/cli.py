@@ -46,6 +46,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         return verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
 
     run = add("run", "Run a program inside the model; exits with the program's exit code.")
+    run.add_argument(
+        "--prompt", metavar="TOKENS", help="tokens for a machine of your own, which --model names"
+    )
     _compile_options(run)
     _run_options(run)
     run.add_argument(
@@ -56,7 +59,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     run.add_argument("--check", action="store_true", help="compare with wasmtime afterwards")
     _checkpoint_options(run)
-    _program(run)
+    _program(run, needed=False)
 
     compile_ = add("compile", "Compile a program and print its tokens.")
     _compile_options(compile_)
@@ -80,12 +83,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _program(check)
 
     build = add("build", "Write the model: safetensors, configuration, vocabulary.")
-    build.add_argument("--out", metavar="DIR", required=True, help="folder to write")
-    build.add_argument("--machine", choices=("default", "base"), default="default")
+    build.add_argument("--out", metavar="DIR", type=_name, help="folder to write")
+    build.add_argument(
+        "--machine",
+        metavar="MACHINE",
+        type=_name,
+        default="default",
+        help="default, base, or a FILE.py with a machine of your own (docs/tutorial.md)",
+    )
+    build.add_argument(
+        "--draw", metavar="FILE.svg", type=_name, help="draw what stands where (.svg, .png, .pdf)"
+    )
     build.add_argument("--softmax", action="store_true", help="weights for plain softmax")
     build.add_argument("--tokens", metavar="N", type=_count, help="longest sequence, for --softmax")
     build.add_argument("--memory", metavar="BYTES", type=_count, help="memory, for --softmax")
     build.add_argument("--calls", metavar="D", type=_count, help="depth of calls, for --softmax")
+    _size_options(build)
 
     info = add("info", "Describe the model: sizes, parameters, longest run.")
     info.add_argument("--model", metavar="DIR", help="a folder written by build")
@@ -124,8 +137,8 @@ def _split_dashes(options: argparse.Namespace) -> argparse.Namespace:
 _FILE = "a .c, .cpp, .wat, .wasm or .tok file"
 
 
-def _program(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help=_FILE)
+def _program(parser: argparse.ArgumentParser, needed: bool = True) -> None:
+    parser.add_argument("file", help=_FILE, nargs=None if needed else "?")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
 
 
@@ -201,6 +214,20 @@ def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _size_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("shape of a machine of your own; default the smallest")
+    group.add_argument("--d-model", metavar="N", type=_count, help="slots of the residual stream")
+    group.add_argument("--heads", metavar="N", type=_count, help="half of d_model")
+    group.add_argument("--layers", metavar="N", type=_count)
+    group.add_argument("--d-ffn", metavar="N", type=_count, help="neurons of a layer")
+    group.add_argument(
+        "--seconds",
+        metavar="S",
+        type=_duration,
+        help="for each run of the solver (extra `scheduler`); 0 for the simple placement",
+    )
+
+
 def _name(text: str) -> str:
     """Something that must not be empty."""
     if not text:
@@ -226,6 +253,11 @@ def _bytes(text: str) -> int:
     return _count(text[:-1] if power else text) << 10 * power
 
 
+def _duration(text: str) -> float:
+    """A number of seconds, 0 allowed."""
+    return 0.0 if text == "0" else _seconds(text)
+
+
 def _seconds(text: str) -> float:
     """A positive number of seconds."""
     try:
@@ -243,13 +275,16 @@ def _verb(name: str) -> Callable[[argparse.Namespace], int]:
         from executor.cli_run import run_verb
 
         return run_verb
+    if name == "build":
+        from executor.cli_build import build_verb
+
+        return build_verb
     from executor import cli_tools
 
     return {
         "compile": cli_tools.compile_verb,
         "trace": cli_tools.trace_verb,
         "check": cli_tools.check_verb,
-        "build": cli_tools.build_verb,
         "info": cli_tools.info_verb,
     }[name]
 

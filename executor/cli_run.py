@@ -89,6 +89,16 @@ def read_input(file: str | None, program: Program) -> bytes:
 
 def run_verb(options: argparse.Namespace) -> int:
     """The verb ``run``; the program's exit code."""
+    if options.model is not None:
+        options.model = open_checkpoint(options.model)
+        if options.model.config.prompts == "tokens":
+            from executor.cli_machine import run_machine
+
+            return run_machine(options, options.model)
+    if options.prompt is not None:
+        raise UsageError("--prompt is for a machine of your own: --model DIR names it")
+    if options.file is None:
+        raise UsageError("run what? a program file is missing (see transputer run --help)")
     job = compile_job(options)
     stdin = read_input(options.stdin, job.program)
     execution = start(options, job, stdin, keep_trace=options.check, resume=options.resume)

@@ -1,4 +1,4 @@
-"""The verbs of ``transputer`` besides ``run``: compile, trace, check, build, info."""
+"""The verbs of ``transputer`` besides ``run`` and ``build``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from compiler.errors import UsageError
 from compiler.program import Program
-from executor.checkpoint import Checkpoint, save_checkpoint
+from executor.checkpoint import Checkpoint
 from executor.cli_run import compile_job, read_input, start
 from executor.files import write_atomically
-from executor.loading import build_base_checkpoint, build_checkpoint, open_checkpoint
+from executor.loading import open_checkpoint
 from executor.runner import Execution
 
 
@@ -95,29 +95,6 @@ def check_verb(options: argparse.Namespace) -> int:
     return 0 if checked.agrees else 1
 
 
-def build_verb(options: argparse.Namespace) -> int:
-    """Write a model folder."""
-    for name in ("tokens", "memory", "calls"):
-        if getattr(options, name) and not options.softmax:
-            raise UsageError(f"--{name} is for --softmax: hard attention needs no such choice")
-    if options.machine == "base":
-        if options.softmax:
-            raise UsageError("--machine base has no export for softmax; leave out one of the two")
-        checkpoint, attention = build_base_checkpoint(), "hard"
-    else:
-        attention = "softmax" if options.softmax else "hard"
-        checkpoint = build_checkpoint(attention, options.tokens, options.memory, options.calls)
-    path, config = save_checkpoint(checkpoint, options.out), checkpoint.config
-    print(f"{path}: {checkpoint.n_parameters:,} parameters, for {attention} attention")
-    if options.softmax:
-        print(
-            f"exact for {config.max_tokens:,} tokens, {config.max_memory:,} bytes of memory, "
-            f"{config.max_locals:,} locals, {config.max_stack:,} stack entries; "
-            f"{config.max_calls:,} calls deep it traps"
-        )
-    return 0
-
-
 def info_verb(options: argparse.Namespace) -> int:
     """Describe the default machine or a model folder."""
     checkpoint = open_checkpoint(options.model)
@@ -152,6 +129,8 @@ def _info(checkpoint: Checkpoint) -> Iterator[tuple[str, object]]:
     yield "live neurons", " ".join(str(len(layer.neurons)) for layer in layers)
     yield "ROM tokens", len(checkpoint.rom)
     yield "attention", config.attention
+    if config.prompts != "programs":
+        yield "prompts", config.prompts
     yield from _certificate(checkpoint)
 
 
@@ -161,7 +140,10 @@ def _certificate(checkpoint: Checkpoint) -> Iterator[tuple[str, object]]:
     from compiler.softmax import softmax_export
 
     config, certificate = checkpoint.config, load_certificate()
-    if config.max_tokens is None:
+    if config.exactness:
+        exact = "" if config.max_tokens is None else f"{config.max_tokens:,} tokens; "
+        yield "exact for", f"{exact}{config.exactness}"
+    elif config.max_tokens is None:
         yield "exact for", "no certificate"
     elif config.attention == "hard" and config.max_tokens == certificate.tokens.value:
         yield "exact for", f"{config.max_tokens:,} tokens; limit: {certificate.tokens.beyond}"

@@ -12,8 +12,11 @@ Mode = Literal["latest", "mean"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 """What a hard head does with keys of equal score: take the latest position, or average all."""
 ATTENTIONS = ("hard", "softmax")
+PROMPTS = ("programs", "tokens")
 LIMITS = ("max_tokens", "max_memory", "max_locals", "max_stack", "max_calls")
 """The fields that bound what a model is used for; a model folder need not have any of them."""
+WORDS = ("prompts", "exactness")
+"""The fields that say what a model is for and what is known of it; a folder need not have them."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,9 @@ class ModelConfig:
         max_memory, max_locals, max_stack, max_calls: bytes of memory, locals (and globals),
             entries of the operand stack that programs may use, and the depth at which calls
             trap, in weights that are exact only within limits; None for no limit of its own.
+        prompts: ``programs`` for a machine that runs programs, ``tokens`` for one whose prompts
+            are any tokens of its vocabulary.
+        exactness: what ``max_tokens`` rests on, or why nothing is certified, in words.
 
     Raises:
         TransputerError: where the numbers contradict each other.
@@ -53,6 +59,8 @@ class ModelConfig:
     max_locals: int | None = None
     max_stack: int | None = None
     max_calls: int | None = None
+    prompts: str = "programs"
+    exactness: str = ""
 
     def __post_init__(self) -> None:
         if not self.head_modes:
@@ -74,6 +82,8 @@ class ModelConfig:
             return f"a head mode is none of {', '.join(MODES)}"
         if self.attention not in ATTENTIONS:
             return f"attention is none of {', '.join(ATTENTIONS)}"
+        if self.prompts not in PROMPTS or not isinstance(self.exactness, str):
+            return f"prompts is none of {', '.join(PROMPTS)}, or exactness is no text"
         slots = self.position_slots
         if len(slots) != 2 or not all(_is_index(slot, self.d_model) for slot in slots):
             return "position_slots are not two slots of the residual stream"

@@ -71,6 +71,8 @@ def refusal(config: ModelConfig, program: Program) -> str | None:
     """
     from compiler.softmax import locals_of
 
+    if config.prompts != "programs":
+        return f"{program.name} is a program, and this model is a machine that runs none"
     uses = {
         "bytes of memory": (program.memory_bytes, config.max_memory),
         "locals": (locals_of(program), config.max_locals),

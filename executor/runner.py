@@ -153,7 +153,7 @@ class Execution:
         for ids in prompt:
             self._prompt.extend(ids)
         self.n_prompt = len(self._prompt)
-        self._limit, self._limit_reason = _limit(checkpoint, self.n_prompt, limits.tokens)
+        self._limit, self._limit_reason = length_limit(checkpoint, self.n_prompt, limits.tokens)
         self._memory = limits.memory
         self.identity = RunIdentity.of(checkpoint, self._prompt)
         self.saved = open_run(resume, self.identity) if resume is not None else None
@@ -274,7 +274,9 @@ class Execution:
         return I32.from_i32(stack[-1])
 
 
-def _limit(checkpoint: Checkpoint, n_prompt: int, asked: int | None) -> tuple[int | None, str]:
+def length_limit(
+    checkpoint: Checkpoint, n_prompt: int, asked: int | None
+) -> tuple[int | None, str]:
     """Length of trace at which to stop, and why there."""
     longest = checkpoint.config.max_tokens
     reason = f"this model is made for {longest} tokens, prompt included"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -40,12 +40,18 @@ class TraceFile:
         UsageError: if the file cannot be written.
     """
 
-    def __init__(self, target: str | None, vocabulary: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        target: str | None,
+        vocabulary: tuple[str, ...],
+        ends: Sequence[bool] | None = None,
+    ) -> None:
         """Args:
         target: a file's name, ``-`` for standard output, None for nowhere.
+        ends: whether a line ends behind a token; None for those that end an instruction.
         """
         self._target = target
-        ends = [
+        ends = ends or [
             not (token in TABLES.bytes or token in TABLES.digits or token == isa.BRANCH_TAKEN)
             for token in vocabulary
         ]

@@ -1,0 +1,97 @@
+"""From a graph of somebody's own to a machine: placed, weighted, and certified as far as can be.
+
+In: a graph, the sizes that are asked for, and the kind of attention. Out: a machine whose
+configuration says for how many tokens it is exact, or that nobody knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from compiler.build import Machine, make_machine
+from compiler.certificate import MOST_TOKENS, Limit
+from compiler.certify import greatest, inexact
+from compiler.errors import UsageError
+from compiler.exactness import Analysis, Need
+from compiler.facts import Facts
+from compiler.graph import Graph
+from compiler.own_softmax import softmax_bounds
+from compiler.placement import SECONDS, Sizes, place_graph
+from compiler.schedule import Plan
+from compiler.softmax import tie_break, with_softmax_weights
+
+LEAST_TOKENS = 16
+"""A machine that is not exact for so many more than its first tokens has no certificate."""
+
+
+@dataclass(frozen=True)
+class OwnMachine:
+    """A machine that somebody wrote.
+
+    Attributes:
+        machine: with the configuration's ``exactness`` in words.
+        placement: how its plan was found, in words.
+        certificate: the longest sequence for which every number is exact; None without one.
+    """
+
+    machine: Machine
+    placement: str
+    certificate: Limit | None
+
+
+def build_own_machine(
+    graph: Graph,
+    sizes: Sizes | None = None,
+    *,
+    seconds: float = SECONDS,
+    softmax_tokens: int | None = None,
+) -> OwnMachine:
+    """Place a graph and compute its weights.
+
+    Args:
+        sizes: what the shape has to be; the smallest for what is left open.
+        seconds: for the solver, see :func:`compiler.placement.place_graph`.
+        softmax_tokens: for plain softmax instead of hard attention, over so many tokens.
+
+    Raises:
+        UsageError: if the graph does not fit, or plain softmax would not be exact.
+        GraphError: if the graph has a cycle.
+    """
+    placement = place_graph(graph, sizes or Sizes(), seconds)
+    machine = make_machine(graph, placement.plan)
+    certificate, doubt = certified_tokens(graph, placement.plan)
+    tokens, words = None, f"not certified: {doubt}"
+    if certificate is not None:
+        tokens, words = certificate.value, f"limit: {certificate.beyond}"
+    if softmax_tokens is not None:
+        if certificate is None:
+            raise UsageError(f"no softmax weights: the machine is {words}")
+        if certificate.value < softmax_tokens:
+            raise UsageError(f"--tokens {softmax_tokens}: exact for {certificate.value:,} only")
+        bounds = softmax_bounds(graph, placement.plan, softmax_tokens)
+        closest = max(bounds, key=lambda bound: bound.error / bound.gap, default=None)
+        tokens = softmax_tokens
+        words = "no attention" if closest is None else f"closest head: {closest.name}"
+    config = machine.config | {"max_tokens": tokens, "exactness": words, "prompts": "tokens"}
+    machine = replace(machine, config=config)
+    if softmax_tokens is not None:
+        config |= {"attention": "softmax"}
+        machine = with_softmax_weights(machine, config, tie_break(softmax_tokens))
+    return OwnMachine(machine, placement.words, certificate)
+
+
+def certified_tokens(graph: Graph, plan: Plan) -> tuple[Limit | None, str]:
+    """How long a sequence may be for all numbers to be exact, or None and why it is not known."""
+    prefix = tuple(graph.prefix)
+
+    def needs(tokens: int) -> list[Need]:
+        return inexact(Analysis(graph, plan, Facts(tokens, prefix=prefix)))
+
+    least = len(prefix) + LEAST_TOKENS
+    problems = needs(least)
+    if problems:
+        return None, f"{problems[0].what} may need more than 53 bits"
+    tokens = greatest(lambda n: not needs(n), least, MOST_TOKENS)
+    beyond = needs(tokens + 1)
+    reason = f"{beyond[0].what} needs {beyond[0].bits} bits" if beyond else "none that is known"
+    return Limit(tokens, reason), ""

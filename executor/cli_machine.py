@@ -1,0 +1,86 @@
+"""``transputer run`` for a machine of somebody's own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from compiler.errors import UsageError
+from executor.checkpoint import Checkpoint
+from executor.machine_run import MachineRun
+from executor.process import Interrupts, say
+from executor.progress import ProgressLine
+from executor.trace_file import STDOUT, TraceFile
+
+PROGRAMS_ONLY = (
+    ("stdin", "--stdin"), ("call", "--call"), ("check", "--check"), ("checkpoint", "--checkpoint"),
+    ("resume", "--resume"), ("max_memory", "--max-memory"), ("more", "--with"),
+)  # fmt: skip
+"""Options of ``run`` that mean nothing to a machine of somebody's own."""
+
+
+def run_machine(options: argparse.Namespace, checkpoint: Checkpoint) -> int:
+    """The verb ``run`` for such a model: prints what it writes; 0 at its stop token."""
+    for name, option in PROGRAMS_ONLY:
+        if getattr(options, name):
+            raise UsageError(f"{option} is for models that run programs; this one reads tokens")
+    run = MachineRun(
+        checkpoint,
+        _prompt(options),
+        engine=options.engine,
+        max_tokens=options.max_tokens,
+        keep_source=None if options.keep_source is None else Path(options.keep_source),
+        say=say,
+    )
+    config = checkpoint.config
+    ends = [token in config.stop_tokens for token in range(config.vocab_size)]
+    file = None if options.trace == STDOUT else options.trace
+    progress = ProgressLine()
+    with (
+        Interrupts() as interrupts,
+        TraceFile(file, checkpoint.vocabulary, ends) as trace,
+    ):
+        try:
+            for text in _texts(run, trace, progress):
+                progress.hide(text.encode())
+                sys.stdout.write(text)
+                sys.stdout.flush()
+                interrupts.check()
+        finally:
+            progress.hide()
+            if run.n_tokens:
+                print(flush=True)
+    return 0
+
+
+def _texts(run: MachineRun, trace: TraceFile, progress: ProgressLine) -> Iterator[str]:
+    """What to print, with a space between two tokens."""
+    vocabulary, gap = run.checkpoint.vocabulary, ""
+    for ids in run.chunks():
+        trace.write(ids)
+        if len(ids):
+            yield gap + " ".join(vocabulary[token] for token in ids.tolist())
+            gap = " "
+        progress.tick(run.n_tokens, reading=run.n_tokens == 0)
+
+
+def _prompt(options: argparse.Namespace) -> str:
+    """The tokens: ``--prompt``, a file of them, or standard input for ``-``."""
+    if options.args:
+        raise UsageError("a machine of your own takes no arguments, only a prompt")
+    if options.prompt is not None and options.file is not None:
+        raise UsageError("a prompt and a file of tokens: leave out one of the two")
+    if options.prompt is not None:
+        return str(options.prompt)
+    if options.file is None:
+        raise UsageError('this model reads tokens: run --model DIR --prompt "..." or a file')
+    try:
+        if options.file == "-":
+            return sys.stdin.read()
+        return Path(options.file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{options.file}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{options.file}: not a text of tokens") from None

@@ -1,0 +1,1 @@
+"""Machines in the graph language, for ``transputer build --machine``; docs/tutorial.md."""

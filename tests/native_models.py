@@ -171,21 +171,26 @@ def split_model(seed: int) -> Checkpoint:
 
     A marked token is the latest of an extreme and moves a cursor, a running sum. The code of the
     token at the cursor opens one neuron each, other neurons count how far back the mark is. Marked
-    tokens also write to a table, by a key that is one of its values; all others have key 0.
+    tokens also write to a table, by a key that is one of its values; all others have key 0. With
+    each key goes what a structure of few keys finds at that time, which one code alone reads: even
+    tokens have one of the keys, odd ones all.
     """
     rng = np.random.default_rng(2000 + seed)
-    vocab, codes, wide, snap = 40, 6, 20, 1.5 * 2.0**48
+    vocab, codes, wide, snap = 40, 6, 24, 1.5 * 2.0**48
     p, square, one, mark, code, code_square, step, number, number_square = range(9)
     latest, mean, total, got, got_square, key, key_square, found, out, there, there_square = range(
         9, 20
     )
+    digit, digit_square, nearest, seen = range(20, 24)
     modes = (("latest", "mean", "latest", "latest"),) + (("latest",) * 4,) * 2
     config = ModelConfig(
-        vocab, d_model=wide, n_heads=10, n_layers=3, d_ffn=20, stop_tokens=(0,),
-        head_modes=tuple((*layer, *("latest",) * 6) for layer in modes),
+        vocab, d_model=wide, n_heads=12, n_layers=3, d_ffn=20, stop_tokens=(0,),
+        head_modes=tuple((*layer, *("latest",) * 8) for layer in modes),
     )  # fmt: skip
     weights = {name: np.zeros(shape) for name, shape in config.shapes.items()}
     tokens = weights["tok.weight"]
+    tokens[:, digit] = np.minimum(rng.permutation(vocab) // 2, 14) * (np.arange(vocab) % 2)
+    tokens[:, digit_square] = tokens[:, digit] ** 2
     tokens[:, one], tokens[:, total] = 1.0, snap
     tokens[:, mark] = tokens[:, step] = rng.random(vocab) < 0.3
     tokens[0, mark] = 1.0
@@ -222,6 +227,9 @@ def split_model(seed: int) -> Checkpoint:
         ({code: 1.0}, {code_square: 1.0}),
         (got, got_square),
     )
+    off = 0.25 * (seed % 2 == 0)  # then no two keys can tie
+    digits: Row = ({digit: 2.0}, {digit_square: -1.0, digit: off})
+    head(1, 2, ({number: 3.0}, {one: 1.0}), digits, ({digit: 1.0}, {}), (nearest,))
     before = ({p: 1.0, one: -1.0}, {one: 1.0})
     numbers: Row = ({number: 1.0}, {number_square: 1.0})
     head(1, 1, before, by_position, numbers, (there, there_square))
@@ -240,6 +248,9 @@ def split_model(seed: int) -> Checkpoint:
     table: Row = ({key: 2.0}, {key_square: -1.0})
     query = {there: 1.0, one: float(rng.integers(-1, 2))}
     head(2, 0, (query, {one: 1.0}), table, ({key: 1.0}, {out: 1.0}), (found, out))
+    head(2, 1, (query, {one: 1.0}), table, ({nearest: 1.0}, {}), (seen,))
+    gate = {one: 1.0 - 4.0, got: 4.0, got_square: -1.0}
+    neuron(2, 0, gate, {seen: 1.0}, out, 1.0)
     rows = weights["head.weight"]
     b = np.arange(30.0)
     rows[:30, out], rows[:30, one] = 2 * b, -(b**2)

@@ -20,6 +20,7 @@ from executor.standard_engine import StandardEngine
 from native_models import N_MODELS, native_model, split_model
 
 LENGTH = 150
+SPLIT_SEEDS = (0, 1, 4)
 
 
 @pytest.fixture(autouse=True)
@@ -78,10 +79,13 @@ def test_all_models(seed: int) -> None:
 
 
 def runs(checkpoint: Checkpoint, seed: int) -> None:
-    """What a model writes after a random beginning, specialised and not, by a scan too."""
+    """What a model writes after a random beginning, specialised and not, by a scan too.
+
+    The beginning has even tokens alone, so that some keys turn up late.
+    """
     rng = np.random.default_rng(seed)
     vocab = checkpoint.config.vocab_size
-    prompt = [*checkpoint.rom, *rng.integers(0, vocab, 90).tolist()]
+    prompt = [*checkpoint.rom, *(2 * rng.integers(0, vocab // 2, 90)).tolist()]
     special = make(checkpoint)
     special.feed(prompt[:-1])
     written = special.extend(prompt[-1], (), 300).tolist()
@@ -92,26 +96,36 @@ def runs(checkpoint: Checkpoint, seed: int) -> None:
     assert make(checkpoint).predict(tokens) == StandardEngine(checkpoint).predict(tokens)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SPLIT_SEEDS)
 def test_models_that_split(seed: int) -> None:
     runs(split_model(seed), seed)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3, 100))
+@pytest.mark.parametrize("seed", sorted(set(range(100)) - set(SPLIT_SEEDS)))
 def test_more_models_that_split(seed: int) -> None:
     runs(split_model(seed), seed)
 
 
 def test_the_models_have_everything_that_splits() -> None:
     text = ""
-    for seed in range(3):
+    for seed in SPLIT_SEEDS:
         model = split_model(seed)
         special = generate(model.config, model.weights, model.rom).special
         assert special is not None
         text += "\n".join(special.described)
-    for part in ("decides about most", "how far back", "exact sum", "come later", "is its key"):
+    for part in (
+        "decides about most", "how far back", "exact sum", "come later", "is its key",
+        "by the paths that read them",
+    ):  # fmt: skip
         assert part in text, text
+
+
+def test_what_depends_on_which_of_two_keys_is_later_is_stored() -> None:
+    """Keys can tie in models with an odd number, so what is found changes without a new key."""
+    model = split_model(1)
+    special = generate(model.config, model.weights, model.rom).special
+    assert special is not None and not special.late
 
 
 @pytest.mark.long

@@ -264,9 +264,9 @@ class Attention:
         """The values of a record: read or, if not stored, computed from its position."""
         w = self.writer
         found = {}
-        for row, cell in zip(stored, cells, strict=True):
+        for k, (row, cell) in enumerate(zip(stored, cells, strict=True), 1):
             if row in rows:
-                node = Cell(owner, cell, values[row], weight if mean else "")
+                node = Cell(owner, cell, values[row], weight if mean else "", k)
                 text = f"{cell} / (double){weight}" if mean else cell
                 found[row] = w.variable("v", text, node, mean or w.is_rounded(values[row]))
         again = [row for row in rows if row not in found]
@@ -310,6 +310,8 @@ class Attention:
         call = query.call.format(*map(w.text, query.arguments))
         self._say(f"const cell *const {record} = {call};")
         cells = [f"{record}[{k + 1}].d" for k in range(len(stored))]
+        if query.call.startswith("table_query("):
+            cells = [f"VALUE_{query.of}_{k + 1}({record})" for k in range(len(stored))]
         rows = self._rows(cache, reader)
         mean, weight = cache.mode == "mean", f"{record}[0].i"
         found = self._record(cells, weight, mean, stored, rows, values, record)
@@ -339,7 +341,7 @@ class Attention:
         given = tuple(values[row] for row in stored)
         call = f"few_insert(&e->{name}, (int)({{0}}));"
         fresh = f"few_fresh(&e->{name})"
-        self._insert(name, Insert("few", fresh, mean, given, call, (index,)))
+        self._insert(name, Insert("few", fresh, mean, given, call, (index,), distinct))
         for reader in readers:
             call = f"few_query(&e->{name}, &e->core.status, {{0}}, {{1}})"
             query = Query(name, call, reader.query)

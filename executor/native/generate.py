@@ -23,7 +23,7 @@ from executor.native.classify import Lookups
 from executor.native.families import Family, Single, group_rows
 from executor.native.forms import HERE, Form, Linear, grain
 from executor.native.neurons import Neurons, sort_neurons, write_neurons
-from executor.native.nodes import Accumulate, Program
+from executor.native.nodes import Accumulate, Insert, Program
 from executor.native.output import write_output
 from executor.native.special import Special, advance, columns, specialise
 from executor.native.state import Description, State
@@ -237,15 +237,21 @@ def _source(
     fields += [f"double *columns[{max(n_columns, 1)}];", *state.fields]
     fields.append("int ready, dropped; /* for specialised code; columns are not stored */")
     start = [f"e->{name} = tables[{i}];" for i, (_, name) in enumerate(kinds)] + state.start
-    later = special.refreshed if special is not None else ()
-    start += [f"e->{name}.refresh = refresh_{name}, e->{name}.owner = e;" for name in later]
+    later = special.later if special is not None else {}
+    for name, functions in later.items():
+        parts = [f"e->{name}.{part} = {part}_{name};" for part in functions]
+        start += [f"e->{name}.owner = e;", *parts]
+    inserts = {n: e for n, e in walk.writer.program.effects.items() if isinstance(e, Insert)}
+    few = special.changing if special is not None else ()
+    start += [f"e->{name}.changes = settle, e->{name}.owner = e;" for name in few]
+    tables = {name: len(e.values) for name, e in inserts.items() if e.kind == "table"}
     clear = [f"free(e->columns[{i}]);" for i in range(n_columns)] + state.clear
     body = "\n".join(lines)
     prologue = ["const int64_t p = e->core.length;", "const double position = (double)p;"]
     if "square" in body:
         prologue.append("const double square = position * position;")
     drop = []
-    if special is not None and special.columns:
+    if special is not None and special.dropped:
         drop = ["    if (!e->core.length)", "        e->dropped = great[token];"]
     token = "uint16_t" if config.vocab_size <= TWO_BYTES else "uint32_t"
     return "\n".join(
@@ -258,19 +264,30 @@ def _source(
             *state.constants,
             _block("typedef struct {", fields, "} engine;"),
             *(
-                f"static void refresh_{name}(void *owner, int64_t p, cell *record);"
-                for name in later
+                f"static void {part}_{name}(void *owner, int64_t p, cell *record);"
+                for name, parts in later.items()
+                for part in parts
             ),
+            _block(
+                "static void settle(void *owner, int64_t p)\n{",
+                [
+                    "engine *const e = owner;",
+                    *(f"table_settle_all(&e->{name}, p);" for name in later),
+                ],
+                "}",
+            )
+            if few
+            else "",
             _block(
                 "static int engine_start(engine *e, const void *const *tables)\n{",
                 [*start, "return !e->core.status.error;"],
                 "}",
             ),
             _block("static void engine_clear(engine *e)\n{", [*clear, "(void)e;"], "}"),
-            columns(special, n_columns),
+            columns(special, n_columns, tables),
             "static int32_t step(engine *e, int32_t token)\n{",
             *drop,
-            *(f"    table_settle(&e->{name});" for name in later),
+            *(f"    table_settle(&e->{name});" for name in (special.refreshed if special else ())),
             f"    const int n_stored = e->dropped ? 0 : {n_columns};",
             "    if (e->core.status.error || !make_room(&e->core, e->columns, n_stored))",
             "        return -1;",

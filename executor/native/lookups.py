@@ -277,7 +277,10 @@ class Lookups(Scope, ABC):
             "r", Range(0.0, 1.0, 0), make, ("record", self.identity(owner)), "cell *const"
         )
         name = self.text(record)
-        return (text + count).replace(owner + "[", name + "[")
+        text += count
+        for closing in ("[", ")"):
+            text = text.replace(owner + closing, name + closing)
+        return text
 
     def call(self, template: str, arguments: tuple[Expr, ...]) -> str:
         """C of a call."""
@@ -369,7 +372,18 @@ class Lookups(Scope, ABC):
         if effect.kind == "table" and all(a.constant == 0.0 for a in arguments):
             self._insert_zero(name, effect)
             return
-        texts = [self.text(self.linear(value)) for value in effect.values]
+        current = self.shared.columns.masks[self.tokens.get(HERE, 0)]
+        if not (current & self.shared.winners(name)).any():
+            self.shared.unwritten.add(name)
+            return
+        late = self.shared.late.get(name, {})
+        for structure in self.shared.depends(late.values()):
+            self.effect(structure)
+        texts = {
+            k: self.text(self.linear(value))
+            for k, value in enumerate(effect.values, 1)
+            if k not in late
+        }
         given = [self.text(argument) for argument in arguments]
         self.cost += CALL
         fresh = effect.fresh
@@ -377,12 +391,8 @@ class Lookups(Scope, ABC):
             fresh = self.name("fresh")
             self.say(f"cell *const {fresh} = {effect.fresh};")
         self.say(f"{fresh}[0].i = {'1' if effect.mean else 'p'};")
-        for k, text in enumerate(texts):
-            self.say(f"{fresh}[{k + 1}].d = {text};")
-        if effect.kind == "few":
-            for table in self.shared.refreshed:
-                self.say(f"if (few_is_new(&e->{name}, (int)({given[0]})))")
-                self.say(f"    table_settle(&e->{table});")
+        for k, text in texts.items():
+            self.say(f"{fresh}[{k}].d = {text};")
         self.say(effect.call.format(*given))
         if effect.kind == "hull":
             self.say("if (e->core.status.error)")
@@ -398,6 +408,8 @@ class Lookups(Scope, ABC):
         trial = self.child()  # a look that does not count as a dependency
         if any(trial.linear(value).constant is None for value in effect.values):
             self.shared.refreshed[name] = effect.values
+            for structure in self.shared.depends(effect.values):
+                self.effect(structure)
             self.say(f"table_zero_later(&e->{name}, p);")
             return
         texts = [self.text(self.linear(value)) for value in effect.values]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from executor.checkpoint import Array
 from executor.native.forms import Linear
 
 
@@ -71,13 +72,15 @@ class AsDouble:
 class Cell:
     """A value of a record, by the record or extreme it belongs to.
 
-    ``count`` is the C text of the number of values it is the sum of, for means.
+    ``count`` is the C text of the number of values it is the sum of, for means; ``index`` is the
+    value's number in the record, from 1 on.
     """
 
     owner: str
     text: str
     value: Linear
     count: str = ""
+    index: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,8 @@ class Insert:
     values: tuple[Linear, ...]
     call: str
     arguments: tuple[Linear, ...]
+    keys: Array | None = None
+    """``few``: all keys there can be (n, 2); the argument is the number of one."""
 
 
 Effect = Store | AddTo | Extreme | Insert

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from executor.checkpoint import Array
-from executor.native.columns import Columns
+from executor.native.columns import Columns, Mask
 from executor.native.forms import HERE, Linear
 from executor.native.nodes import (
     Accumulate,
     Cell,
     Extreme,
     Insert,
+    Nearest,
+    Node,
     Product,
     Program,
     Query,
+    Quotient,
     Sum,
     Weight,
 )  # fmt: skip
-from executor.native.ranges import Range
+from executor.native.ranges import ROUNDED, Range
+from executor.native.winners import can_tie, can_win
 
 
 @dataclass
@@ -46,15 +51,23 @@ class Shared:
     """Tables whose values at key 0 are computed when they are needed, at the latest when the next
     token that writes something else begins: until then nothing has changed that they depend on."""
 
+    late: dict[str, dict[int, Linear]] = field(default_factory=dict)
+    """Tables with those of their values that are not stored but computed by whoever reads them."""
+
+    unwritten: set[str] = field(default_factory=set)
+    """Structures into which some path does not insert keys that cannot win."""
+    _winners: dict[str, Mask] = field(default_factory=dict)
+
     def timeless(self, name: str) -> bool:
         """Whether what a table keeps for its key 0 can be computed at any later time.
 
         That is, from tokens before it and from structures of few keys, of whose records only what
-        all tokens with the key have in common is read, so that only a new key can change it.
+        all tokens with the key have in common is read, and of which no two can tie: the later of
+        them would win. So only a new key can change it.
         """
-        return all(map(self._is_timeless, self.refreshed[name]))
+        return all(map(self.is_timeless, self.refreshed[name]))
 
-    def _is_timeless(self, value: Linear) -> bool:
+    def is_timeless(self, value: Linear) -> bool:
         form = value.form
         if form.p or form.square:
             return False
@@ -66,30 +79,90 @@ class Shared:
             if back or not isinstance(query, Query) or not self._is_of_key(query, column):
                 return False
         for _, name in value.variables:
-            match self.program.nodes[name]:
-                case Sum(terms):
-                    inner = [term for _, term in terms]
-                case Product(gate, other):
-                    inner = [gate, other]
-                case Accumulate(start, neurons):
-                    inner = [start, *(v for n in neurons for v in (n.gate, n.value))]
-                case _:
-                    return False
-            if not all(map(self._is_timeless, inner)):
+            node = self.program.nodes[name]
+            if not isinstance(node, Sum | Product | Accumulate):
+                return False
+            if not all(map(self.is_timeless, inner(node))):
                 return False
         return True
 
+    def winners(self, name: str) -> Mask:
+        """Tokens whose record in a structure can be found by a query, now or later."""
+        if name not in self._winners:
+            self._winners[name] = np.ones(self.columns.n_tokens, np.bool_)
+            insert = self.program.effects[name]
+            if isinstance(insert, Insert) and insert.keys is not None and self.prefix:
+                self._winners[name] = self._can_win(name, insert, insert.keys)
+        return self._winners[name]
+
+    def _can_win(self, name: str, insert: Insert, keys: Array) -> Mask:
+        which, present = self._keys(insert)
+        found = np.zeros(len(keys), np.bool_)
+        for query in self._queries(name):
+            if query.arguments[1].constant != 1.0:
+                return np.ones(self.columns.n_tokens, np.bool_)
+            found |= can_win(keys, present, self.range_of(query.arguments[0]))
+        return np.asarray(found[which])
+
+    def _queries(self, name: str) -> list[Query]:
+        return [
+            node
+            for node in self.program.nodes.values()
+            if isinstance(node, Query) and node.of == name
+        ]
+
+    def _keys(self, insert: Insert) -> tuple[npt.NDArray[np.intp], list[int]]:
+        """The number of each token's key, and the keys that are there from the start."""
+        form = insert.arguments[0].form
+        which = np.full(self.columns.n_tokens, form.const)
+        if form.columns:
+            which = form.table(HERE)
+        numbers = which.astype(np.intp)
+        return numbers, sorted(set(numbers[list(self.prefix)].tolist()))
+
+    def is_settled(self, name: str) -> bool:
+        """Whether all keys of a structure that can win are there from the start."""
+        insert = self.program.effects[name]
+        assert isinstance(insert, Insert)
+        which, present = self._keys(insert)
+        return set(which[self.winners(name)].tolist()) <= set(present)
+
     def _is_of_key(self, query: Query, column: Array) -> bool:
-        """Whether a column is the same for all tokens with the same key."""
+        """Whether what a query finds of a column depends on the keys there are and nothing else."""
         insert = self.program.effects[query.of]
-        if not isinstance(insert, Insert) or insert.kind != "few" or insert.mean:
+        if not isinstance(insert, Insert) or insert.keys is None or insert.mean:
             return False
-        index = insert.arguments[0]
-        if index.place != HERE or not all(map(self._is_timeless, query.arguments)):
+        if query.arguments[1].constant != 1.0 or not self.is_timeless(query.arguments[0]):
             return False
-        keys = index.form.table(HERE)
-        first = column[np.unique(keys, return_index=True)[1]]
-        return bool((first[np.unique(keys, return_inverse=True)[1].reshape(-1)] == column).all())
+        winners = self.winners(query.of)
+        if not winners.any():
+            return False
+        which, present = self._keys(insert)
+        values = dict(zip(which[winners].tolist(), column[winners].tolist(), strict=True))
+        if any(values[k] != v for k, v in zip(which[winners], column[winners], strict=True)):
+            return False
+        found = self.range_of(query.arguments[0])
+        return found.grain > ROUNDED and not any(
+            values[i] != values[j]
+            for i, j in can_tie(insert.keys, present, found)
+            if i in values and j in values
+        )
+
+    def depends(self, values: Iterable[Linear]) -> set[str]:
+        """The structures that timeless values are read from."""
+        found: set[str] = set()
+        for value in values:
+            names = [name for _, name in value.variables]
+            names += [base for base, _ in value.form.columns if base != HERE[0]]
+            for node in map(self.program.nodes.__getitem__, names):
+                match node:
+                    case Weight(owner, _):
+                        query = self.program.nodes.get(owner)
+                        if isinstance(query, Query):
+                            found |= {query.of} | self.depends(query.arguments)
+                    case _:
+                        found |= self.depends(inner(node))
+        return found
 
     def key_ratio(self, cell: Cell) -> float:
         """What times its key (an integer) a value of a table is; 0 if it is something else.
@@ -110,6 +183,17 @@ class Shared:
         self.keyed.add(node.of)
         return 2.0 * other / one
 
+    def values_of(self, name: str) -> tuple[Linear, ...]:
+        """What a record of a structure holds."""
+        effect = self.program.effects[name]
+        assert isinstance(effect, Insert)
+        return effect.values
+
+    @property
+    def settled(self) -> list[str]:
+        """Tables that may have to compute values that are not there."""
+        return sorted(self.refreshed.keys() | self.late.keys())
+
     @property
     def restless(self) -> bool:
         """Whether doing the same effects twice is not the same as once, sums aside."""
@@ -118,3 +202,21 @@ class Shared:
             for effect in self.program.effects.values()
             if isinstance(effect, Insert | Extreme)
         )
+
+
+def inner(node: Node) -> list[Linear]:
+    """What a node is computed from, but for what earlier tokens left."""
+    match node:
+        case Sum(terms):
+            return [term for _, term in terms]
+        case Product(gate, value):
+            return [gate, value]
+        case Accumulate(start, neurons):
+            return [start, *(v for n in neurons for v in (n.gate, n.value))]
+        case Query(_, _, arguments):
+            return list(arguments)
+        case Nearest(query):
+            return [query]
+        case Quotient(x, y):
+            return [x, y]
+    return []

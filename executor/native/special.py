@@ -6,7 +6,7 @@ falls back on the plain ``step`` for any token for which something is not as exp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from executor.checkpoint import Array
@@ -30,9 +30,13 @@ class Special:
     once: tuple[str, ...]
     always: tuple[str, ...]
     columns: tuple[str, ...]
+    dropped: bool
     again: tuple[tuple[str, ...], tuple[str, ...]]
     refresh: tuple[str, ...]
     refreshed: tuple[str, ...]
+    later: Mapping[str, Sequence[str]]
+    changing: tuple[str, ...]
+    late: Mapping[str, Collection[int]]
     described: tuple[str, ...]
 
 
@@ -50,6 +54,9 @@ def specialise(
     shared = splitter.shared
     refresh = splitter.refresh()
     tables, macros = shared.columns.tables()
+    depends = {
+        structure for name in shared.settled for structure in shared.depends(shared.values_of(name))
+    }
     first = max(FIRST, len(prefix))
     once = [f"p >= {first}"]
     for name, key in splitter.base.seen.items():
@@ -72,10 +79,21 @@ def specialise(
         constants=tuple(shared.constants.values()),
         once=tuple(once),
         always=tuple(always),
-        columns=tuple(splitter.column_code),
+        columns=(*splitter.column_code, *splitter.late_code()),
+        dropped=shared.dropped,
         again=splitter.again(),
         refresh=tuple(refresh),
-        refreshed=tuple(shared.refreshed),
+        refreshed=tuple(name for name in shared.refreshed if not shared.timeless(name)),
+        later={
+            name: [
+                part
+                for part, names in (("refresh", shared.refreshed), ("recall", shared.late))
+                if name in names
+            ]
+            for name in shared.settled
+        },
+        changing=tuple(sorted(name for name in depends if not shared.is_settled(name))),
+        late={name: tuple(values) for name, values in shared.late.items()},
         described=tuple(_described(splitter, len(lines))),
     )
 
@@ -96,6 +114,11 @@ def _described(splitter: Splitter, n_lines: int) -> Iterator[str]:
         yield f"  how far back the latest key of {name} is, and which of its tokens that is"
     for name in shared.refreshed:
         yield f"  {name}: key 0 of tokens that write nothing is remembered, its values come later"
+    for name, values in shared.late.items():
+        numbers = ", ".join(map(str, values))
+        yield f"  {name}: values {numbers} are not stored but computed by the paths that read them"
+    for name in sorted(shared.unwritten):
+        yield f"  {name}: keys that cannot win against those of the first tokens are left out"
     for name in sorted(shared.keyed):
         yield f"  {name}: a value is its key, as long as keys are those of a table"
     for name, effect in program.effects.items():
@@ -112,10 +135,14 @@ def _sizes(masks: Sequence[Mask]) -> str:
     return f"{len(sizes)} classes of {text} tokens"
 
 
-def columns(special: Special | None, n_columns: int) -> str:
-    """C to store and load what is kept for every token, or to compute it again."""
+def columns(special: Special | None, n_columns: int, widths: Mapping[str, int]) -> str:
+    """C to store and load what is kept for every token, or to compute it again.
+
+    Args:
+        widths: how many values a record of each table has.
+    """
     lines = []
-    dropped = bool(special and special.columns)
+    dropped = bool(special and special.dropped)
     if special is not None:
         lines += [*special.macros, *special.columns]
     for i in range(n_columns):
@@ -123,6 +150,11 @@ def columns(special: Special | None, n_columns: int) -> str:
         if dropped:
             store, load = f"if (!e->dropped) {store}", f"(e->dropped ? column_{i}(e, i) : {load})"
         lines += [f"#define STORE_{i}(i, x) {store}", f"#define LOAD_{i}(i) {load}"]
+    for name, width in widths.items():
+        for k in range(1, width + 1):
+            late = special is not None and k in special.late.get(name, ())
+            text = f"late_{name}_{k}(e, r)" if late else f"(r)[{k}].d"
+            lines.append(f"#define VALUE_{name}_{k}(r) {text}")
     return "\n".join([*lines, ""])
 
 
@@ -141,7 +173,10 @@ def advance(special: Special | None) -> str:
             "/* What specialised code takes for granted, and what stays so. */",
             "static int make_ready(engine *e, int64_t p)\n{",
             f"    e->ready = {check};",
-            "    return e->ready;",
+            "    if (!e->ready)",
+            "        return 0;",
+            *(f"    e->{name}.late_from = p;" for name in special.late),
+            "    return 1;",
             "}\n",
             opening,
             "    const int64_t p = e->core.length;",

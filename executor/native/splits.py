@@ -18,6 +18,7 @@ import numpy as np
 from executor.checkpoint import Array
 from executor.native.again import FARTHEST, columns_again
 from executor.native.columns import Columns, Mask
+from executor.native.demand import seldom_read
 from executor.native.families import Family
 from executor.native.forms import HERE, Linear
 from executor.native.lookups import FIRST, Spot
@@ -66,6 +67,10 @@ class Splitter:
             columns_again(self.shared, self.extremes, self.greatest) if self.key is not None else []
         )
         self.shared.dropped = bool(self.column_code)
+        paths = [self._fetching(mask) for mask in self.fetched]
+        for tail in paths:
+            tail.beyond = dict.fromkeys(self.extremes, 0)
+        self.shared.late = seldom_read(self.shared, paths)
         others = [self.place] if self.place is not None else []
         self.own = self._own_classes(others)
 
@@ -110,10 +115,7 @@ class Splitter:
         """Classes of the latest token with the greatest key, for a class of the fetched one."""
         if self.key is None:
             return [self._all()]
-        tail = self.base.child()
-        if self.place is not None:
-            base, back = tail.spot(self.place[0])
-            tail.tokens[base, back + self.place[1]] = self.shared.columns.mask(fetched)
+        tail = self._fetching(fetched)
         best = [self.greatest]
         for name, node in self.program.nodes.items():
             if isinstance(node, Weight) and node.owner in self.extremes:
@@ -123,6 +125,14 @@ class Splitter:
                 if len(best) < len(found) <= MOST_LAST:
                     best = found
         return best
+
+    def _fetching(self, fetched: Mask) -> Tail:
+        """A path on which the fetched token is one of a class."""
+        tail = self.base.child()
+        if self.place is not None:
+            base, back = tail.spot(self.place[0])
+            tail.tokens[base, back + self.place[1]] = self.shared.columns.mask(fetched)
+        return tail
 
     def _all(self) -> Mask:
         return np.ones(self.shared.columns.n_tokens, np.bool_)
@@ -411,17 +421,46 @@ class Splitter:
             ),
         )
 
-    def refresh(self) -> list[str]:
-        """Functions that compute the values of a token's record again."""
+    def late_code(self) -> list[str]:
+        """Functions that compute a value that is not stored, by its record."""
         lines = []
-        for name, values in self.shared.refreshed.items():
-            tail = Tail(self.shared, 0)
-            tail.done = set(self.program.effects)
-            tail.committed = set(self.program.effects)
-            for k, value in enumerate(values):
-                tail.say(f"record[{k + 1}].d = {tail.text(tail.linear(value))};")
+        for name, values in self.shared.late.items():
+            for k, value in values.items():
+                tail = self._later()
+                text = tail.text(tail.linear(value))
+                lines += [
+                    f"static double late_{name}_{k}(engine *e, const cell *record)\n{{",
+                    "    const int64_t p = record[0].i;",
+                    f"    if (p < e->{name}.late_from)",
+                    f"        return record[{k}].d;",
+                    "    const int32_t token = e->core.tokens[p];",
+                    *("    " + line for line in tail.lines),
+                    f"    return {text};",
+                    "}\n",
+                ]
+        return lines
+
+    def _later(self) -> Tail:
+        """A path that computes something again, for a token that is past."""
+        tail = Tail(self.shared, 0)
+        tail.done = set(self.program.effects)
+        tail.committed = set(self.program.effects)
+        return tail
+
+    def refresh(self) -> list[str]:
+        """Functions that compute values of a token's record again: all, or the late ones."""
+        lines = []
+        functions = [
+            (f"refresh_{name}", dict(enumerate(self.shared.values_of(name), 1)))
+            for name in self.shared.refreshed
+        ]
+        functions += [(f"recall_{name}", values) for name, values in self.shared.late.items()]
+        for name, values in functions:
+            tail = self._later()
+            for k, value in values.items():
+                tail.say(f"record[{k}].d = {tail.text(tail.linear(value))};")
             lines += [
-                f"static void refresh_{name}(void *owner, int64_t p, cell *record)\n{{",
+                f"static void {name}(void *owner, int64_t p, cell *record)\n{{",
                 "    engine *const e = owner;",
                 "    const int32_t token = e->core.tokens[p];",
                 "    record[0].i = p;",

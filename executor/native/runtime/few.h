@@ -9,6 +9,8 @@ typedef struct {
     int *corners;  /* of the keys so far: their upper hull, from left to right */
     double *edges; /* about the qx at which corner i and the next tie */
     int n_corners; /* -1: a key is new */
+    void (*changes)(void *owner, int64_t position); /* called before a key is new */
+    void *owner;
 } few;
 
 static cell *few_record(const few *f, int i)
@@ -19,7 +21,7 @@ static cell *few_record(const few *f, int i)
 static int few_start(few *f, status *s, int mean, int width, const double *keys, int n)
 {
     size_t bytes = ((size_t)n + 2) * (1 + (size_t)width) * sizeof(cell);
-    *f = (few){keys, n, mean, width, resized(s, NULL, 0, bytes), NULL, NULL, -1};
+    *f = (few){keys, n, mean, width, resized(s, NULL, 0, bytes), NULL, NULL, -1, NULL, NULL};
     f->corners = resized(s, NULL, 0, (size_t)n * sizeof(int));
     f->edges = resized(s, NULL, 0, (size_t)n * sizeof(double));
     if (!f->records || !f->corners || !f->edges)
@@ -41,15 +43,12 @@ static cell *few_fresh(const few *f)
     return few_record(f, f->n);
 }
 
-static int few_is_new(const few *f, int key)
-{
-    return few_record(f, key)->i < 0;
-}
-
 static void few_insert(few *f, int key)
 {
     cell *record = few_record(f, key);
     if (record->i < 0) {
+        if (f->changes)
+            f->changes(f->owner, few_fresh(f)->i);
         copy_record(f->width, record, few_fresh(f));
         f->n_corners = -1;
     } else

@@ -3,8 +3,10 @@
    An array for small k as long as it is not too empty, a hash table for others, and, once a query
    has missed, a tree of bitmaps for the nearest ones. The record of k = 0, the key of tokens that
    write nothing, may be behind: then only its position is known, and its values are computed when
-   a query asks for them. That keys are of this kind is a guess made from the weights, checked at every insertion:
-   at the first other key all keys move to a general hull, and the head goes on there. */
+   a query asks for them. So it is with values that are computed again from the tokens by whoever
+   reads them: they are not in the records of positions from `late_from` on. That keys are of this
+   kind is a guess made from the weights, checked at every insertion: at the first other key all
+   keys move to a general hull, and the head goes on there. */
 
 typedef struct {
     int64_t k; /* level and number of the word */
@@ -30,7 +32,9 @@ typedef struct {
     cell *zero;  /* the entry of k = 0, which is that of tokens that write nothing */
     cell *fresh; /* where a caller puts position and values */
     int64_t stale; /* the position of the record of k = 0 if its values are not there, or -1 */
-    void (*refresh)(void *owner, int64_t position, cell *record);
+    int64_t late_from; /* INT64_MAX: all values of all records are there */
+    void (*refresh)(void *owner, int64_t position, cell *record); /* all values */
+    void (*recall)(void *owner, int64_t position, cell *record);  /* those that may be late */
     void *owner;
     int64_t least, greatest;
     int64_t below, above; /* neighbouring keys, if below < above: what the last miss found */
@@ -220,6 +224,7 @@ static int table_start(table *t, status *s, int width)
     t->width = width;
     t->stride = 2 + width;
     t->stale = -1;
+    t->late_from = INT64_MAX;
     t->least = INT64_MAX;
     t->greatest = INT64_MIN;
     t->zero = resized(s, NULL, 0, 2 * (size_t)t->stride * sizeof(cell));
@@ -256,12 +261,42 @@ static void table_clear(table *t)
     memset(t, 0, sizeof *t);
 }
 
+/* Compute what was left for later: something it depends on may change now. */
+static inline void table_settle(table *t)
+{
+    if (t->stale >= 0)
+        zero_record(t);
+}
+
+static void settle_record(table *t, cell *record)
+{
+    if (record[0].i >= t->late_from)
+        t->recall(t->owner, record[0].i, record);
+}
+
+/* The same for all records; those from a position on may be late again. */
+static void table_settle_all(table *t, int64_t position)
+{
+    table_settle(t);
+    if (t->late_from == INT64_MAX)
+        return;
+    if (t->has_zero)
+        settle_record(t, t->zero + 1);
+    for (int64_t k = 1; k < t->n_dense; k++)
+        settle_record(t, record_of(t, k));
+    for (size_t i = 0; i < t->size; i++)
+        settle_record(t, t->entries + i * (size_t)t->stride + 1);
+    t->late_from = position;
+}
+
 /* Move all keys to a general hull; the order of insertion does not matter to it. */
 static void table_generalise(table *t)
 {
     if (!hull_start(&t->hull, t->status, 0, t->width, 0))
         return;
     t->status->odd = 1;
+    settle_record(t, t->fresh);
+    table_settle_all(t, INT64_MAX);
     if (t->has_zero)
         hull_insert(&t->hull, 0.0, 0.0, zero_record(t));
     for (int64_t k = 1; k < t->n_dense && !t->status->error; k++) {
@@ -426,11 +461,4 @@ static inline void table_zero_later(table *t, int64_t position)
     if (__builtin_expect(!t->has_zero, 0))
         table_zero(t);
     t->stale = position;
-}
-
-/* Compute what was left for later: something it depends on may change now. */
-static inline void table_settle(table *t)
-{
-    if (t->stale >= 0)
-        zero_record(t);
 }

@@ -69,10 +69,10 @@ def assemble(
 
 
 def _too_many(instruction: Native, name: str) -> UnsupportedError:
-    kind = instruction.op.partition(".")[0]
+    kind, origin = instruction.op.partition(".")[0], instruction.origin
     return UnsupportedError(
         f"more than {isa.MAX_LOCALS} {kind}s",
-        Place(name, instruction.origin.function, instruction.origin.instruction),
+        Place(name, origin.function, origin.instruction, offset=origin.offset),
         f"split the function, or keep its {kind}s in memory",
     )
 

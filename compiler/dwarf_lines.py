@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from compiler.dwarf_reader import Cursor, Strings
+from compiler.dwarf_forms import Tables, read_value
+from compiler.dwarf_reader import Cursor
 
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN = 1, 2, 3, 4, 5
 _CONST_ADD_PC, _FIXED_ADVANCE_PC = 8, 9
 _END_SEQUENCE, _SET_ADDRESS, _DEFINE_FILE = 1, 2, 3
 _PATH, _DIRECTORY = 1, 2
 """Kinds of content in a version 5 header that are read; the others are skipped."""
-_FORMS = {0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x1E: 16}
-"""Bytes of the fixed forms that a version 5 header may use: data1, 2, 4, 8, 16."""
-_STRING, _UDATA, _BLOCK, _STRP, _LINE_STRP = 0x08, 0x0F, 0x09, 0x0E, 0x1F
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,11 @@ def line_tables(sections: Mapping[str, bytes]) -> Iterator[tuple[int, LineTable]
     Raises:
         DwarfError: the section is damaged from here on, or has a version other than 2 to 5.
     """
-    strings = Strings(dict(sections))
+    tables = Tables(sections)
     cursor = Cursor(sections.get(".debug_line", b""), ".debug_line")
     while cursor.left:
         start = cursor.position
-        yield start, _table(cursor.unit(), strings)
+        yield start, _table(cursor.unit(), tables)
 
 
 @dataclass
@@ -61,18 +59,18 @@ class _Header:
     directories: list[bytes] = field(default_factory=list)
 
 
-def _table(unit: Cursor, strings: Strings) -> LineTable:
+def _table(unit: Cursor, tables: Tables) -> LineTable:
     header, table = _Header(unit.fixed(2)), LineTable()
     if not 2 <= header.version <= 5:
         raise unit.error(f"line tables of version {header.version}")
     if header.version == 5:
         unit.take(2)  # sizes of addresses and segment selectors
-    _read_header(unit.part(unit.offset()), strings, header, table)
+    _read_header(unit.part(unit.offset()), tables, header, table)
     table.sequences = _run(unit, header, table)
     return table
 
 
-def _read_header(cursor: Cursor, strings: Strings, header: _Header, table: LineTable) -> None:
+def _read_header(cursor: Cursor, tables: Tables, header: _Header, table: LineTable) -> None:
     header.min_length = cursor.byte()
     if header.version >= 4:
         cursor.byte()  # operations per instruction, more than one on VLIW machines only
@@ -83,8 +81,8 @@ def _read_header(cursor: Cursor, strings: Strings, header: _Header, table: LineT
     if not header.line_range:
         raise cursor.error("a line range of 0")
     if header.version == 5:
-        header.directories = [path for path, _ in _entries(cursor, strings)]
-        for number, (name, directory) in enumerate(_entries(cursor, strings)):
+        header.directories = [path for path, _ in _entries(cursor, tables)]
+        for number, (name, directory) in enumerate(_entries(cursor, tables)):
             table.files[number] = _joined(header, name, directory)
         return
     header.directories = [b""]
@@ -107,7 +105,7 @@ def _joined(header: _Header, name: bytes, directory: int) -> bytes:
     return folder + b"/" + name if folder else name
 
 
-def _entries(cursor: Cursor, strings: Strings) -> Iterator[tuple[bytes, int]]:
+def _entries(cursor: Cursor, tables: Tables) -> Iterator[tuple[bytes, int]]:
     """Paths and directory numbers of a version 5 list of directories or files."""
     formats = [(cursor.unsigned(), cursor.unsigned()) for _ in range(cursor.byte())]
     count = cursor.unsigned()
@@ -116,27 +114,12 @@ def _entries(cursor: Cursor, strings: Strings) -> Iterator[tuple[bytes, int]]:
     for _ in range(count):
         path, directory = b"", 0
         for kind, form in formats:
-            value = _value(cursor, strings, form)
-            if kind == _PATH and isinstance(value, bytes):
-                path = value
-            elif kind == _DIRECTORY and isinstance(value, int):
-                directory = value
+            value = read_value(cursor, form, 4, 5)
+            if kind == _PATH:
+                path = tables.text(value)
+            elif kind == _DIRECTORY:
+                directory = value.number
         yield path, directory
-
-
-def _value(cursor: Cursor, strings: Strings, form: int) -> int | bytes:
-    if form in _FORMS:
-        return cursor.fixed(_FORMS[form])
-    if form == _STRING:
-        return cursor.string()
-    if form == _UDATA:
-        return cursor.unsigned(64)
-    if form == _BLOCK:
-        return cursor.take(cursor.unsigned())
-    if form in (_STRP, _LINE_STRP):
-        section = ".debug_str" if form == _STRP else ".debug_line_str"
-        return strings.at(section, cursor.offset())
-    raise cursor.error(f"a header of form {form:#x}")
 
 
 class _State:

@@ -57,16 +57,3 @@ class Cursor(Reader):
         if end < 0:
             raise self.error("a string without end")
         return self.take(end + 1 - self.position)[:-1]
-
-
-class Strings:
-    """The string sections of a module."""
-
-    def __init__(self, sections: dict[str, bytes]) -> None:
-        self._sections = sections
-
-    def at(self, section: str, offset: int) -> bytes:
-        """The string that begins at ``offset``."""
-        cursor = Cursor(self._sections.get(section, b""), section)
-        cursor.take(offset)
-        return cursor.string()

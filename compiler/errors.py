@@ -22,6 +22,7 @@ class Place:
         function: of the source; the one that was written there, where it was inlined elsewhere.
         instruction: the WebAssembly instruction, in parentheses for code that the compiler adds.
         number: of that instruction in its WebAssembly function, -1 if it has none.
+        offset: of that instruction in the module's file, -1 if it is not there.
         text: the line itself.
         inlined: where that function was inlined, and so on outwards: places of calls.
     """
@@ -33,11 +34,17 @@ class Place:
     number: int = -1
     text: str = ""
     inlined: tuple[Place, ...] = ()
+    offset: int = -1
 
     @property
     def source(self) -> str:
         """``gcd.c:12``, empty if the line is not known."""
         return f"{self.file}:{self.line}" if self.line else ""
+
+    @property
+    def caller(self) -> str:
+        """``gcd.c:12 (gcd)``, or the function alone."""
+        return f"{self.source} ({self.function})" if self.line else self.function
 
     @property
     def where(self) -> str:

@@ -93,9 +93,7 @@ class _Lowering:
         """What the source says here: one of its instructions may have become several."""
         offset = step.instruction.offset
         index, instruction = self.source.get(offset, (step.index, step.instruction))
-        text = instruction.text
-        if instruction.op == "call":
-            text = f"call {self.context.module.functions[instruction.args[0]].name}"
+        text = self.context.module.text(instruction)
         return Origin(self.function.name, text, index, offset)
 
     def _instruction(self, step: Step) -> None:

@@ -13,6 +13,7 @@ from compiler.lower import Entry, Lowered, find_call, find_calls, find_entry, lo
 from compiler.lower_code import Native
 from compiler.lower_context import constant_address
 from compiler.program import Program
+from compiler.source_map import SourceMap
 from compiler.wasm_types import PAGE_BYTES, Module
 
 WANTS_ARGUMENTS = "transputer_wants_args"
@@ -42,13 +43,25 @@ def compile_wasm(
     """
     module = wasm.decode(content, name)
     chosen = _chosen_entry(module, call, entry)
-    program = _assembled(module, lower(module, chosen))
+    try:
+        program = _assembled(module, lower(module, chosen))
+    except CompileError as error:
+        raise _located(error, content) from None
     return replace(
         program,
         wasm=content,
         wants_args=call is None and WANTS_ARGUMENTS in module.exports,
         entry=chosen.export,
     )
+
+
+def _located(error: CompileError, content: bytes) -> CompileError:
+    """The error with the line of the source that it is about, if the module says that."""
+    known = SourceMap(content).place(error.place.offset, error.place.function)
+    if not known.line:
+        return error
+    place = replace(known, instruction=error.place.instruction)
+    return type(error)(error.reason, place, error.remedy)
 
 
 def compile_calls(module: Module, calls: Sequence[tuple[str, Sequence[int]]]) -> Program:

@@ -84,13 +84,9 @@ class Program:
         if not 0 <= instruction < len(self.origins):
             return Place(instruction=f"instruction {instruction}")
         origin = self.origins[instruction]
-        place = self.source_map.place(origin.offset)
-        return replace(
-            place,
-            function=place.function or origin.function,
-            instruction=origin.instruction,
-            number=origin.index,
-        )
+        place = self.source_map.place(origin.offset, origin.function)
+        text, number = origin.instruction, origin.index
+        return replace(place, instruction=text, number=number, offset=origin.offset)
 
     def trap_reason(self, instruction: int) -> str | None:
         """Why instruction number ``instruction`` traps if it is ``unreachable``, else None.

@@ -11,6 +11,7 @@ Two C libraries can be linked: ``wasi``, the whole standard library (see ``wasi_
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +19,9 @@ from pathlib import Path
 from compiler import tiny_library, wasi_library
 from compiler.errors import Place, UsageError
 from compiler.library import CODE_FLAGS, CXX_SUFFIXES, Kit
+from compiler.source_map import LIBRARY_FOLDER
 from compiler.tiny_library import library_archive
-from compiler.toolchain_find import Toolchain, find_toolchain
+from compiler.toolchain_find import Toolchain, find_toolchain, zig_folder
 from compiler.toolchain_run import TIMEOUT_SECONDS, as_argument, cache_folder, refused, run, shorten
 
 __all__ = [
@@ -36,7 +38,6 @@ LIBRARIES = (WASI, TINY)
 DEFAULT_LIBC = WASI
 
 _LONGEST_STEM = 50
-_DEBUG_FLAGS = ("-gline-tables-only", "-fdebug-compilation-dir=.")
 
 
 def compile_c(
@@ -70,14 +71,14 @@ def compile_c(
     """
     place = Place(file=", ".join(map(str, sources)))
     options = (opt, *_search_flags(include, define))
-    kit = _kit(toolchain, libc, sources, timeout)
+    kit, debug = _kit(toolchain, libc, sources, timeout), _debug_flags(toolchain)
     with tempfile.TemporaryDirectory(prefix="transputer-") as name:
         objects, messages, types = [], [], set[str]()
         for number, source in enumerate(sources):
             target = Path(name) / str(number) / f"{_stem(source)}.o"
             target.parent.mkdir()
             flags = (*kit.flags(source), *options)
-            command = (*flags, *_DEBUG_FLAGS, "-c", as_argument(source), "-o", str(target))
+            command = (*flags, *debug, "-c", as_argument(source), "-o", str(target))
             messages.append(_clang(toolchain, command, source, kit, timeout))
             objects.append(target)
             if kit.needs_types:
@@ -149,6 +150,19 @@ def _search_flags(
     include: Sequence[str | os.PathLike[str]], define: Sequence[str]
 ) -> tuple[str, ...]:
     return (*(f"-I{os.fspath(path)}" for path in include), *(f"-D{text}" for text in define))
+
+
+def _debug_flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """Line tables, which change nothing of the code: paths as the user gives them, and none of
+    ours."""
+    folders = [Path(__file__).parent]
+    if toolchain.sysroot is None:
+        folders.append(zig_folder() / "lib")
+    else:
+        clang = Path(shutil.which(toolchain.clang[0]) or "/").resolve()
+        folders += [toolchain.sysroot / "include", clang.parent.parent / "lib"]
+    maps = (f"-fdebug-prefix-map={folder}={LIBRARY_FOLDER}" for folder in folders)
+    return ("-gline-tables-only", "-fdebug-compilation-dir=.", *maps)
 
 
 def _stem(source: Path) -> str:

@@ -36,6 +36,8 @@ _ORDER = (1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11)
 """Section numbers in the order they must have."""
 _KINDS = ("func", "table", "memory", "global")
 _LONGEST_NAME = 200
+_SOURCE_NAMES = {"__original_main": "main", "__main_argc_argv": "main"}
+"""What functions are called in C that clang renames, by whether they take arguments."""
 _MVP = "compile for WebAssembly 1.0 (clang -mcpu=mvp)"
 
 
@@ -138,11 +140,10 @@ class _Sections:
         )
 
     def _named(self) -> list[Function]:
-        exported = {e.index: e.name for e in reversed(self.exports.values()) if e.kind == "func"}
-        return [
-            replace(f, name=_printable(self.names.get(f.index) or exported.get(f.index) or f.name))
-            for f in self.functions
-        ]
+        names = {e.index: e.name for e in reversed(self.exports.values()) if e.kind == "func"}
+        for index, name in self.names.items():
+            names[index] = _SOURCE_NAMES.get(name, name) or names.get(index, "")
+        return [replace(f, name=_printable(names.get(f.index) or f.name)) for f in self.functions]
 
     # --- sections in order of their numbers --------------------------------------------------
 

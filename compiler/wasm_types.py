@@ -219,7 +219,16 @@ class Module:
 
     def place(self, function: Function, instruction: Instruction | None = None) -> Place:
         """Where an error in ``function`` is."""
-        return Place(self.file, function.name, instruction.text if instruction else "")
+        if instruction is None:
+            return Place(self.file, function.name, offset=function.offset)
+        text = self.text(instruction)
+        return Place(self.file, function.name, text, offset=instruction.offset)
+
+    def text(self, instruction: Instruction) -> str:
+        """An instruction as one would write it, a call with the name of the function."""
+        if instruction.op == "call" and instruction.args[0] < len(self.functions):
+            return f"call {self.functions[instruction.args[0]].name}"
+        return instruction.text
 
     def invalid(self, function: Function, instruction: Instruction, reason: str) -> CompileError:
         """The error for a module that WebAssembly's own validation refuses."""

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from compiler.errors import TransputerError, UsageError
 from compiler.program import Program
+from executor.backtrace import called_from
 from executor.call import parse_call
 from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
 from executor.process import Interrupts, patience, say
 from executor.progress import ProgressLine
 from executor.resume import INTERVAL, RunRecorder
-from executor.runner import Execution, Limits
+from executor.runner import Execution, Limits, RunResult
 from executor.trace_file import STDOUT, TraceFile
 
 
@@ -113,7 +114,8 @@ def run_verb(options: argparse.Namespace) -> int:
         _follow(execution, trace, recorder, interrupts, only_trace)
     result = execution.result()
     if result.trap is not None:
-        say(f"trap: {_trap_place(job.program, execution, result.trap)}")
+        warn_of_debug_information(job.program)
+        say(f"trap: {_trap_place(execution, result)}")
     elif job.call is not None and result.value is not None and not only_trace:
         print(result.value, flush=True)
     if options.check:
@@ -162,9 +164,16 @@ def _follow(
         progress.hide()
 
 
-def _trap_place(program: Program, execution: Execution, reason: str) -> str:
-    """The reason of a trap, and the instruction that it came from where that is known."""
-    index = execution.reader.instruction
-    if index is None:
-        return reason
-    return f"{reason} at {program.place(index).where}"
+def _trap_place(execution: Execution, result: RunResult) -> str:
+    """The reason of a trap, the instruction that it came from, and the calls that led there."""
+    places, index = result.places, execution.reader.instruction
+    if places:
+        return f"{result.trap} at {places[0].where}{called_from(places)}"
+    return f"{result.trap} at instruction {index}" if index is not None else str(result.trap)
+
+
+def warn_of_debug_information(program: Program) -> None:
+    """Say that lines of the source will be missing, where the module's debug information is
+    damaged."""
+    if program.source_map.problem:
+        say(f"{program.name}: {program.source_map.problem}")

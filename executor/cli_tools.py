@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from compiler.errors import UsageError
 from compiler.program import Program
 from executor.checkpoint import Checkpoint
-from executor.cli_run import compile_job, read_input, start
+from executor.cli_run import compile_job, read_input, start, warn_of_debug_information
 from executor.files import write_atomically
 from executor.loading import open_checkpoint
 from executor.runner import Execution
@@ -57,6 +57,7 @@ def trace_verb(options: argparse.Namespace) -> int:
     from executor.trace_file import read_lines
 
     job = compile_job(options)
+    warn_of_debug_information(job.program)
     state = Replay(job.program)
     if options.trace:
         tokens = split_trace(read_lines(options.trace))
@@ -88,6 +89,7 @@ def check_verb(options: argparse.Namespace) -> int:
 
     job = compile_job(options)
     stdin = read_input(options.stdin, job.program)
+    warn_of_debug_information(job.program)
     checked = check_execution(job, start(options, job, stdin), options.args, stdin)
     print(f"{job.program.name}: {checked.summary}")
     for difference in checked.differences:

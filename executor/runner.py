@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compiler.errors import LimitError, UsageError
+from compiler.errors import LimitError, Place, UsageError
 from compiler.program import Program
+from executor.backtrace import backtrace
 from executor.call import I32, Call, Prototype
 from executor.checkpoint import Checkpoint
 from executor.decode import AUTO, Ids, extend_chunks, feed_chunks, make_engine
@@ -66,6 +67,7 @@ class RunResult:
         trap: the reason of a trap in the words of the WebAssembly suite, else None.
         value: the number that the program or the called function returned, None for none.
         n_prompt, n_trace: tokens of the prompt and of the trace.
+        places: after a trap, where it was and the calls that led there, the innermost first.
     """
 
     output: bytes
@@ -74,6 +76,7 @@ class RunResult:
     value: int | None
     n_prompt: int
     n_trace: int
+    places: tuple[Place, ...]
     _tokens: tuple[npt.NDArray[Any], ...] | None = field(repr=False)
     _vocabulary: tuple[str, ...] = field(repr=False)
 
@@ -249,6 +252,7 @@ class Execution:
             value=value,
             n_prompt=self.n_prompt,
             n_trace=self.reader.n_tokens,
+            places=self._places() if trap else (),
             _tokens=None if self._kept is None else tuple(self._kept),
             _vocabulary=self.vocabulary,
         )
@@ -258,6 +262,12 @@ class Execution:
         end, at = self.reader.end, self.reader.instruction
         reason = None if at is None else self._program.trap_reason(at)
         return reason or (end.trap if end else None)
+
+    def _places(self) -> tuple[Place, ...]:
+        at, origins = self.reader.instruction, self._program.origins
+        if at is None or not all(site < len(origins) for site in (at, *self.reader.calls)):
+            return ()
+        return tuple(backtrace(self._program, at, self.reader.calls))
 
     def _value(self) -> int | None:
         """The top of the stack at ``halt``, where the program leaves a value there.

@@ -71,7 +71,8 @@ class Scanner:
     """Takes a trace chunk by chunk and keeps the state that the trace describes.
 
     Attributes:
-        stack, output, call_depth, n_tokens, end: those of :class:`executor.trace.TraceReader`.
+        stack, output, n_tokens, end: those of :class:`executor.trace.TraceReader`.
+        calls: the program's instructions whose calls have not returned, the outermost first.
         deepest: the most values that the stack has held.
 
     ``push`` costs a few nanoseconds a token.
@@ -86,7 +87,7 @@ class Scanner:
         self._byte = np.array(byte, np.uint8)
         self.stack: list[int] = []
         self.output = bytearray()
-        self.call_depth = 0
+        self.calls: list[int] = []
         self.deepest = 0
         self.n_tokens = 0
         self.end: Event | None = None
@@ -145,19 +146,38 @@ class Scanner:
         kept = int((depth - stores).min())
         jumping = np.flatnonzero(BY_CLASS.jumps.take(ends))
         jumped = ends.take(jumping)
-        calls = self.call_depth + np.cumsum((jumped == CALL).astype(np.int64) - (jumped == RETURN))
+        calling = jumped == CALL
+        calls = len(self.calls) + np.cumsum(calling.astype(np.int64) - (jumped == RETURN))
         if kept < 0 or (calls.size and calls.min() < 0):
             return False
         self.deepest = max(self.deepest, int(depth.max()))
+        cursors = self._cursors(ids, at, ends)
+        self._cursor = int(cursors[-1])
         if calls.size:
-            self.call_depth = int(calls[-1])
-        offsets = self._values(ids, at.take(jumping)).astype(np.int32)
-        moved = int((offsets * BY_CLASS.jumps.take(jumped)).sum())
-        straight = len(at) - len(jumping) - int(ends[-1] >= HALT)
-        self._cursor += moved + isa.INSTRUCTION_TOKENS * straight
+            sites = cursors.take(jumping[calling]) // isa.INSTRUCTION_TOKENS
+            self._call(sites, calls[calling], int(calls.min()), int(calls[-1]))
         self._push(ids, at[stores], depth[stores], kept, int(depth[-1]))
         self.output += self._byte.take(ids.take(at[ends == OUT])).tobytes()
         return True
+
+    def _cursors(self, ids: Array, at: Array, ends: Array) -> Array:
+        """The cursor, in tokens, before each of these instructions, and after the last one."""
+        jumps = BY_CLASS.jumps.take(ends)
+        jumping = np.flatnonzero(jumps)
+        moves = np.full(len(at) + 1, isa.INSTRUCTION_TOKENS, np.int64)
+        moves[0] = self._cursor
+        moves[1:][ends >= HALT] = 0
+        moves[1:][jumping] = self._values(ids, at.take(jumping)).astype(np.int32) * jumps[jumping]
+        return moves.cumsum()
+
+    def _call(self, sites: Array, levels: Array, kept: int, depth: int) -> None:
+        """At most ``kept`` open calls stay; ``sites[i]`` made the one ``levels[i]`` deep."""
+        del self.calls[kept:]
+        below = len(self.calls)
+        alive = (levels > below) & (levels <= depth)
+        made = np.zeros(depth - below, np.int64)
+        made[levels[alive] - below - 1] = sites[alive]  # of several, the last one stays
+        self.calls += made.tolist()
 
     def _push(self, ids: Array, at: Array, levels: Array, kept: int, depth: int) -> None:
         """Of the stack, ``kept`` values stay; each level above, up to ``depth``, holds what was
@@ -195,7 +215,7 @@ class Scanner:
     def _read(self, ids: Ids) -> None:
         """What ``push`` does, token by token: to say exactly what is wrong, and where."""
         reader = TraceReader()
-        reader.stack, reader.call_depth, reader.end = self.stack, self.call_depth, self.end
+        reader.stack, reader.call_depth, reader.end = self.stack, len(self.calls), self.end
         reader.n_tokens = self.n_tokens - len(self._pending)
         for token in self._pending.tolist():
             reader.push(self._vocabulary[token])

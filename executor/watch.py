@@ -73,15 +73,9 @@ class MemoryWatch(Scanner):
         return self.memory[address : address + _WORD * count].view("<i4").astype(np.int32)
 
     def _apply(self, ids: Array, at: Array, ends: Array) -> bool:
-        below, cursor = np.array(self.stack, np.int64), self._cursor
+        below, cursors = np.array(self.stack, np.int64), self._cursors(ids, at, ends)[:-1]
         if not super()._apply(ids, at, ends):
             return False
-        moves = np.full(len(at), isa.INSTRUCTION_TOKENS, np.int64)
-        jumps = BY_CLASS.jumps.take(ends)
-        jumping = np.flatnonzero(jumps)
-        offsets = self._values(ids, at.take(jumping)).astype(np.int32)
-        moves[jumping] = offsets * jumps.take(jumping)
-        cursors = cursor + np.cumsum(moves) - moves
         width = self._width.take(cursors // isa.INSTRUCTION_TOKENS)
         stores = np.flatnonzero((width > 0) & (ends < HALT))  # one that traps writes nothing
         if len(stores):

@@ -24,24 +24,28 @@ def state(reader: Scanner | TraceReader) -> State:
     return (
         reader.stack,
         bytes(reader.output),
-        reader.call_depth,
+        reader.call_depth if isinstance(reader, TraceReader) else len(reader.calls),
         reader.n_tokens,
         reader.end,
         reader.pending,
     )
 
 
-def cursor(events: Iterable[Event]) -> int | None:
-    """Where the instructions lead, beginning at 0."""
-    at = 0
+def cursor(events: Iterable[Event]) -> tuple[int | None, list[int]]:
+    """Where the instructions lead, beginning at 0, and where the open calls were."""
+    at, calls = 0, []
     for event in events:
+        if event.kind is Kind.CALL:
+            calls.append(at // isa.INSTRUCTION_TOKENS)
         if event.kind in (Kind.BRANCH, Kind.CALL):
             at += event.signed
         elif event.kind is Kind.RETURN:
             at -= event.signed
+            calls.pop()
         elif event.kind not in (Kind.HALT, Kind.TRAP):
             at += isa.INSTRUCTION_TOKENS
-    return at // isa.INSTRUCTION_TOKENS if at >= 0 and at % isa.INSTRUCTION_TOKENS == 0 else None
+    here = at // isa.INSTRUCTION_TOKENS if at >= 0 and at % isa.INSTRUCTION_TOKENS == 0 else None
+    return here, calls
 
 
 def agree(tokens: Sequence[str], cuts: Sequence[int]) -> None:
@@ -68,7 +72,7 @@ def agree(tokens: Sequence[str], cuts: Sequence[int]) -> None:
         assert wrong is None
         assert state(scanner) == state(reader)
         assert output == reader.output[written:]
-        assert scanner.instruction == cursor(events)
+        assert (scanner.instruction, scanner.calls) == cursor(events)
 
 
 @settings(max_examples=150)

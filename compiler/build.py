@@ -40,7 +40,7 @@ class Machine:
 
     @property
     def ids(self) -> dict[str, int]:
-        """Token spelling to id."""
+        """Token spelling to id (a new dictionary each time)."""
         return {token: number for number, token in enumerate(self.vocabulary)}
 
 

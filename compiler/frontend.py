@@ -11,12 +11,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import wasmtime
+from typing import Unpack
 
 from compiler import isa, toolchain
 from compiler.errors import CompileError, Place, UsageError
-from compiler.wasm import MAGIC
+from compiler.options import COptions, preprocessing
 from compiler.wasm_types import PAGE_BYTES
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -78,13 +77,8 @@ def to_wasm(
         UsageError: no such file, a folder, an unreadable file, an unknown suffix or option.
         CompileError: the file is not what its suffix says, or does not compile.
     """
-    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    sources = [Path(os.fspath(path)) for path in listed]
-    if not sources:
-        raise UsageError("no source file given")
-    kind = _kind(sources)
-    contents = [read_source(source) for source in sources]
-    warnings = ""
+    sources, contents = _read_all(paths)
+    kind, warnings = sources[0].suffix, ""
     if kind in SOURCE_SUFFIXES:
         _check_options(opt, define, exports)
         _check_sizes(stack_bytes, memory_bytes)
@@ -110,20 +104,57 @@ def to_wasm(
     return WasmSource(sources[0].name, wasm, warnings)
 
 
+def fingerprint(
+    paths: Sequence[str | os.PathLike[str]],
+    exports: Sequence[str] = (),
+    **options: Unpack[COptions],
+) -> list[bytes]:
+    """All that the result of :func:`to_wasm` depends on, for the same arguments.
+
+    Raises:
+        UsageError, CompileError: something is wrong with them; ``to_wasm`` says what.
+    """
+    sources, contents = _read_all(paths)
+    names = [source.name.encode("utf-8", "surrogateescape") for source in sources]
+    if sources[0].suffix not in SOURCE_SUFFIXES:
+        return [*names, *contents]
+    made = toolchain.fingerprint(
+        toolchain.find_toolchain(options.get("clang"), options.get("sysroot")),
+        sources,
+        exports=exports,
+        libc=options.get("libc") or default_libc(sources),
+        stack_bytes=options.get("stack_bytes"),
+        memory_bytes=options.get("memory_bytes"),
+        **preprocessing(options),
+    )
+    return [*names, *made]
+
+
+def _read_all(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> tuple[list[Path], list[bytes]]:
+    """The sources of one program, and what is in them."""
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    sources = [Path(os.fspath(path)) for path in listed]
+    if not sources:
+        raise UsageError("no source file given")
+    _check_kinds(sources)
+    return sources, [read_source(source) for source in sources]
+
+
 def default_libc(sources: Sequence[Path]) -> str:
     """The C library for a program that asks for none."""
     cxx = any(source.suffix in toolchain.CXX_SUFFIXES for source in sources)
     return toolchain.WASI if cxx else toolchain.DEFAULT_LIBC
 
 
-def _kind(sources: Sequence[Path]) -> str:
+def _check_kinds(sources: Sequence[Path]) -> None:
     for source in sources:
         if source.suffix not in SUFFIXES:
             read_source(source)  # a file that is not there has no kind
             raise UsageError(f"{source}: unknown kind of file, expected {_EXPECTED}")
     if len(sources) > 1 and any(source.suffix not in SOURCE_SUFFIXES for source in sources):
         raise UsageError("several files make one program only if all of them are C or C++")
-    return sources[0].suffix
 
 
 def read_source(source: Path) -> bytes:
@@ -182,6 +213,8 @@ def _check_c_text(source: Path, content: bytes) -> None:
 
 
 def _assemble(source: Path, content: bytes) -> bytes:
+    import wasmtime
+
     place = Place(file=str(source))
     try:
         return bytes(wasmtime.wat2wasm(content.decode("utf-8")))
@@ -193,6 +226,10 @@ def _assemble(source: Path, content: bytes) -> bytes:
 
 
 def _validate(source: Path, wasm: bytes) -> None:
+    import wasmtime
+
+    from compiler.wasm import MAGIC
+
     place = Place(file=str(source))
     if not wasm.startswith(MAGIC):
         reason = "is not a WebAssembly module: it does not start with \\0asm and version 1"

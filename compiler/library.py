@@ -30,8 +30,8 @@ class Kit:
 
     ``c_flags``, ``cxx_flags``: for the compiler. ``libraries``: archives in order, given the kinds
     of floating-point types that the program has (empty unless it ``needs_types``). ``remedy``: what
-    a user can do about the messages of a compiler or linker, empty if they say it. ``stack_bytes`` and
-    ``memory_bytes``: sizes of the C stack and of the memory where none are asked for (None: as
+    a user can do about the messages of a compiler or linker, empty if they say it. ``stack_bytes``
+    and ``memory_bytes``: sizes of the C stack and of the memory where none are asked for (None: as
     many pages as stack and data fill).
     """
 

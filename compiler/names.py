@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler.errors import TransputerError
-from compiler.graph import Graph
-from compiler.schedule import Plan, lives
-from compiler.weights import ERASURE, Placed
+
+if TYPE_CHECKING:
+    from compiler.graph import Graph
+    from compiler.schedule import Plan
+    from compiler.weights import Placed
 
 FORMAT, VERSION = "transputer-names", 1
 
@@ -89,6 +91,8 @@ class Names:
 
 def names_of(graph: Graph, plan: Plan, placed: Placed) -> Names:
     """The names in the model that ``graph`` becomes under ``plan``."""
+    from compiler.schedule import lives
+
     shape = plan.shape
     slots = [[""] * shape.d_model for _ in range(shape.end + 1)]
     for name, life in lives(graph, plan.times, shape.end).items():
@@ -104,6 +108,8 @@ def names_of(graph: Graph, plan: Plan, placed: Placed) -> Names:
 
 def erased_by(name: str) -> tuple[str, ...]:
     """The quantities that a head or neuron of this name clears; none for any other."""
+    from compiler.weights import ERASURE
+
     return tuple(name.removeprefix(ERASURE).split(", ")) if name.startswith(ERASURE) else ()
 
 

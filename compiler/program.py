@@ -88,6 +88,17 @@ class Program:
         text, number = origin.instruction, origin.index
         return replace(place, instruction=text, number=number, offset=origin.offset)
 
+    @property
+    def n_locals(self) -> int:
+        """One more than the greatest index of a local or global that the program names."""
+        body = self.tokens[self.tokens.index(isa.OPEN) + 1 :]
+        most = 0
+        for at in range(0, len(body) - isa.INSTRUCTION_TOKENS, isa.INSTRUCTION_TOKENS):
+            if body[at] in isa.INDEXED:
+                digits = body[at + 1 : at + isa.INSTRUCTION_TOKENS]
+                most = max(most, 1 + int("".join(reversed(digits)), 16))
+        return most
+
     def trap_reason(self, instruction: int) -> str | None:
         """Why instruction number ``instruction`` traps if it is ``unreachable``, else None.
 

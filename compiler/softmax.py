@@ -47,7 +47,6 @@ from compiler.machine import build_graph
 from compiler.machine_arithmetic import LOOSE_FLOORS
 from compiler.machine_tokens import PROMPT_CURSOR
 from compiler.patterns import is_position_key
-from compiler.program import Program
 from compiler.schedule import load_plan
 
 SOFTMAX_TOKENS, SOFTMAX_CALLS = 2**15, 256
@@ -389,17 +388,3 @@ def constant_query(node: Lookup) -> tuple[int, float]:
         if set(expr.terms) == {ONE}:
             return part, expr.terms[ONE]
     raise ValueError(f"head {node.name} has no constant query component to break ties with")
-
-
-# --- programs ---------------------------------------------------------------------------------
-
-
-def locals_of(program: Program) -> int:
-    """One more than the greatest index of a local or global that a program names."""
-    body = program.tokens[program.tokens.index(isa.OPEN) + 1 :]
-    most = 0
-    for at in range(0, len(body) - isa.INSTRUCTION_TOKENS, isa.INSTRUCTION_TOKENS):
-        if body[at] in isa.INDEXED:
-            digits = body[at + 1 : at + isa.INSTRUCTION_TOKENS]
-            most = max(most, 1 + int("".join(reversed(digits)), 16))
-    return most

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compiler import tiny_library, wasi_library
-from compiler.errors import Place, UsageError
+from compiler.errors import CompileError, Place, UsageError
 from compiler.library import CODE_FLAGS, CXX_SUFFIXES, Kit
 from compiler.source_map import LIBRARY_FOLDER
 from compiler.tiny_library import library_archive
@@ -27,7 +27,7 @@ from compiler.toolchain_run import TIMEOUT_SECONDS, as_argument, cache_folder, r
 __all__ = [
     "CXX_SUFFIXES", "DEFAULT_LIBC", "ENTRY", "LIBRARIES", "OPTIMISATION_LEVELS", "TIMEOUT_SECONDS",
     "TINY", "Toolchain", "WASI", "cache_folder", "compile_c", "find_toolchain",
-    "library_archive", "preprocess",
+    "fingerprint", "library_archive", "preprocess",
 ]  # fmt: skip
 
 OPTIMISATION_LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
@@ -114,12 +114,55 @@ def preprocess(
         CompileError: the preprocessor's messages, or no end after ``timeout`` seconds.
     """
     kit = _kit(toolchain, libc, [source], timeout)
+    options = (opt, *_search_flags(include, define), "-P")
+    return _preprocessed(toolchain, kit, source, options, timeout).decode("utf-8", "replace")
+
+
+def fingerprint(
+    toolchain: Toolchain,
+    sources: Sequence[Path],
+    *,
+    opt: str = "-O2",
+    include: Sequence[str | os.PathLike[str]] = (),
+    define: Sequence[str] = (),
+    exports: Sequence[str] = (),
+    libc: str = DEFAULT_LIBC,
+    stack_bytes: int | None = None,
+    memory_bytes: int | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> list[bytes]:
+    """All that the result of :func:`compile_c` depends on: equal means the same module.
+
+    Raises:
+        CompileError: what the preprocessor says, or a source that reads files in another way.
+        UsageError: as ``compile_c``.
+    """
+    kit = _kit(toolchain, libc, sources, timeout)
+    options = (opt, *_search_flags(include, define))
+    tools = {Path(command[0]) for command in (toolchain.clang, toolchain.linker)}
+    for types in ((), ("double",), ("fp128",)):
+        tools |= set(kit.libraries(types))
+    states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(tools)]
+    flags = [(str(source), kit.flags(source)) for source in sources]
+    layout = kit.layout(stack_bytes, memory_bytes)
+    names = (toolchain.identity, options, flags, layout, tuple(exports), libc)
+    parts = [repr((names, states)).encode("utf-8", "surrogatepass")]
+    for source in sources:
+        text = _preprocessed(toolchain, kit, source, options, timeout)
+        if b".incbin" in text:
+            raise CompileError("reads a file while it is assembled", Place(file=str(source)))
+        parts += [text, source.read_bytes()]  # messages show the source itself
+    return parts
+
+
+def _preprocessed(
+    toolchain: Toolchain, kit: Kit, source: Path, options: Sequence[str], timeout: float
+) -> bytes:
     with tempfile.TemporaryDirectory(prefix="transputer-") as folder:
         output = Path(folder) / "preprocessed"
-        options = (*kit.flags(source), opt, *_search_flags(include, define), "-E", "-P")
-        command = (*options, as_argument(source), "-o", str(output))
+        command = (*kit.flags(source), *options, "-E", as_argument(source), "-o", str(output))
         _clang(toolchain, command, source, kit, timeout)
-        return output.read_text("utf-8", "replace")
+        return output.read_bytes()
 
 
 def _clang(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import shutil
@@ -103,6 +102,15 @@ def zig_folder() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
+def _zig_version(folder: Path) -> str:
+    """The package's version; read off a folder's name, because importlib.metadata starts slowly."""
+    for path in folder.parent.glob("ziglang-*.dist-info"):
+        return path.stem.partition("-")[2]
+    from importlib.metadata import version
+
+    return version("ziglang")
+
+
 def _zig() -> Toolchain:
     folder = zig_folder()
     zig = str(folder / "zig")
@@ -110,7 +118,7 @@ def _zig() -> Toolchain:
         compile=(zig, "cc", f"--target={_ZIG_TARGET}"),
         archive=(zig, "ar"),
         link_flags=(),  # zig puts the stack first itself
-        identity=f"zig {importlib.metadata.version('ziglang')}",
+        identity=f"zig {_zig_version(folder)}",
         clang=(zig, "clang"),
         linker=(zig, "wasm-ld"),
         headers=("-nostdlibinc", "-isystem", str(folder / "lib" / "include")),

@@ -15,41 +15,26 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compiler.errors import CompileError, Place, UsageError
+from compiler.store import cache_folders, make_folder
 
 TIMEOUT_SECONDS = 120.0
 _SHOWN_LINES, _SHOWN_COLUMNS = 40, 300
 
 
 def cache_folder() -> Path:
-    """A folder of ours that can be written: below XDG_CACHE_HOME, ``~/.cache`` or, where the home
-    folder is unusable, the temporary folder.
+    """A folder of ours that can be written, for compiled libraries.
 
     Raises:
-        UsageError: none of them can be written.
+        UsageError: there is none.
     """
-    for folder in _cache_candidates():
+    for folder in cache_folders("libraries"):
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-                continue  # somebody else's, in a shared temporary folder
+            make_folder(folder)
             with tempfile.TemporaryFile(dir=folder):
                 return folder
         except OSError:
             continue
-    raise UsageError("no folder for the compiler's cache can be written: set XDG_CACHE_HOME")
-
-
-def _cache_candidates() -> list[Path]:
-    candidates = []
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(xdg):
-        candidates.append(Path(xdg) / "transputer")
-    home = Path(os.path.expanduser("~"))
-    if home.is_absolute() and home.is_dir() and home != Path(home.anchor):
-        candidates.append(home / ".cache" / "transputer")
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    candidates.append(Path(tempfile.gettempdir()) / f"transputer-{user}")
-    return candidates
+    raise UsageError("no folder for the compiler's cache can be written: set TRANSPUTER_CACHE")
 
 
 def _environment() -> dict[str, str]:

@@ -1,13 +1,40 @@
-"""Runs programs inside a transformer: ``run``, ``check``, ``load_model``.
+"""Runs programs inside a transformer: ``run``, ``run_batch``, ``check``, ``load_model``.
 
 ``generate`` runs machines that are not computers, see ``docs/tutorial.md``.
 """
 
 from __future__ import annotations
 
-from executor.checking import CheckResult, check
-from executor.loading import load_model
-from executor.machine_run import generate
-from executor.runner import RunResult, run
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["CheckResult", "RunResult", "check", "generate", "load_model", "run"]
+if TYPE_CHECKING:
+    from executor.batch import BatchJob, BatchResult, run_batch
+    from executor.checking import CheckResult, check
+    from executor.loading import load_model
+    from executor.machine_run import generate
+    from executor.runner import RunResult, run
+
+__all__ = [
+    "BatchJob", "BatchResult", "CheckResult", "RunResult", "check", "generate", "load_model",
+    "run", "run_batch",
+]  # fmt: skip
+
+_MODULES = {
+    "BatchJob": "batch",
+    "BatchResult": "batch",
+    "CheckResult": "checking",
+    "RunResult": "runner",
+    "check": "checking",
+    "generate": "machine_run",
+    "load_model": "loading",
+    "run": "runner",
+    "run_batch": "batch",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when asked for: the command line starts with less."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

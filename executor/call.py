@@ -12,9 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from compiler.errors import CompileError, UsageError
+from compiler.options import COptions, preprocessing
 
 if TYPE_CHECKING:
     from pycparser import c_ast
@@ -104,22 +105,14 @@ def split_call(call: Call) -> tuple[str, tuple[int, ...]]:
 
 
 def prototype(
-    sources: Sequence[str | os.PathLike[str]],
-    name: str,
-    *,
-    opt: str = "-O2",
-    include: Sequence[str | os.PathLike[str]] = (),
-    define: Sequence[str] = (),
-    clang: str | os.PathLike[str] | None = None,
-    sysroot: str | os.PathLike[str] | None = None,
-    libc: str | None = None,
+    sources: Sequence[str | os.PathLike[str]], name: str, **options: Unpack[COptions]
 ) -> Prototype:
     """The prototype of a function of a program, given its source files.
 
     Args:
-        opt, include, define, clang, sysroot, libc: for C, as for ``compile_program``. Where the
-            preprocessor refuses a file or leaves no such function, the text of the file itself is
-            read; the compiler says afterwards what is wrong.
+        options: for C, as for ``compile_program``. Where the preprocessor refuses a file or leaves
+            no such function, the text of the file itself is read; the compiler says afterwards what
+            is wrong.
 
     Raises:
         UsageError: if the files are C and declare no such function, or not one of 32-bit
@@ -133,12 +126,12 @@ def prototype(
     from compiler.toolchain import find_toolchain, preprocess
 
     plain = [read_source(path).decode("utf-8", "replace") for path in paths]
-    toolchain = find_toolchain(clang, sysroot)
-    libc = libc or default_libc(paths)
+    toolchain = find_toolchain(options.get("clang"), options.get("sysroot"))
+    libc = options.get("libc") or default_libc(paths)
     texts = []
     for path in paths:
         try:
-            text = preprocess(toolchain, path, opt=opt, include=include, define=define, libc=libc)
+            text = preprocess(toolchain, path, libc=libc, **preprocessing(options))
         except CompileError:
             continue
         texts.append((path, text))

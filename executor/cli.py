@@ -59,6 +59,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     run.add_argument("--check", action="store_true", help="compare with wasmtime afterwards")
     _checkpoint_options(run)
+    _batch_options(run)
     _program(run, needed=False)
 
     compile_ = add("compile", "Compile a program and print its tokens.")
@@ -225,6 +226,22 @@ def _size_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         type=_duration,
         help="for each run of the solver (extra `scheduler`); 0 for the simple placement",
+    )
+
+
+def _batch_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "many runs",
+        'FILE has a line for each: an object {"file": "gcd.c", "args": ["48", "36"], "stdin": "", '
+        '"stdin_file": "input.txt", "call": "gcd(48, 36)"}, where what is missing is taken from '
+        "the command line, or just a list of arguments. A line for each result is printed, in "
+        "order. Exits 0 if all programs do, else 1; limits are for each run.",
+    )
+    group.add_argument(
+        "--batch", metavar="FILE", type=_name, help="run all that a file of JSON lines names"
+    )
+    group.add_argument(
+        "--jobs", metavar="N", type=_count, help="how many at once; default: one for each core"
     )
 
 

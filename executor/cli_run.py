@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from compiler.errors import TransputerError, UsageError
+from compiler.options import COptions
 from compiler.program import Program
 from executor.backtrace import called_from
 from executor.call import parse_call
@@ -27,20 +28,27 @@ def compile_job(options: argparse.Namespace) -> Job:
         job = prepare(
             files if options.more else options.file,
             None if options.call is None else parse_call(options.call),
-            opt=f"-O{options.opt}",
-            include=tuple(options.include),
-            define=tuple(options.define),
-            clang=options.clang,
-            sysroot=options.sysroot,
-            libc=options.libc,
-            stack_bytes=options.stack,
-            memory_bytes=options.memory,
+            **c_options(options),
         )
     warnings = job.program.report.get("warnings")
     if warnings:
         with contextlib.suppress(OSError):
             print(str(warnings).rstrip(), file=sys.stderr, flush=True)
     return job
+
+
+def c_options(options: argparse.Namespace) -> COptions:
+    """What a command line says about C and C++."""
+    return {
+        "opt": f"-O{options.opt}",
+        "include": tuple(options.include),
+        "define": tuple(options.define),
+        "clang": options.clang,
+        "sysroot": options.sysroot,
+        "libc": options.libc,
+        "stack_bytes": options.stack,
+        "memory_bytes": options.memory,
+    }
 
 
 def start(
@@ -76,10 +84,7 @@ def read_input(file: str | None, program: Program) -> bytes:
         UsageError: if the file cannot be read.
     """
     if file is not None and file != "-":
-        try:
-            return Path(file).read_bytes()
-        except OSError as error:
-            raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
+        return read_file(file)
     own = own_input(program)
     if file is None and (own or "input" not in program.tokens):
         return own
@@ -88,8 +93,23 @@ def read_input(file: str | None, program: Program) -> bytes:
     return sys.stdin.buffer.read()
 
 
+def read_file(file: str) -> bytes:
+    """All of a file. Raises UsageError."""
+    try:
+        return Path(file).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{file}: cannot be read: {reason}") from None
+
+
 def run_verb(options: argparse.Namespace) -> int:
     """The verb ``run``; the program's exit code."""
+    if options.batch is not None:
+        from executor.cli_batch import batch_verb
+
+        return batch_verb(options)
+    if options.jobs is not None:
+        raise UsageError("--jobs is for many runs: name a file of them with --batch")
     if options.model is not None:
         options.model = open_checkpoint(options.model)
         if options.model.config.prompts == "tokens":

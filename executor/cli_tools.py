@@ -101,7 +101,7 @@ def info_verb(options: argparse.Namespace) -> int:
     """Describe the default machine or a model folder."""
     checkpoint = open_checkpoint(options.model)
     if options.engine:
-        from executor.native import describe
+        from executor.native.describe import describe
 
         print(describe(checkpoint).rstrip("\n"))
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from compiler.errors import TransputerError
@@ -123,18 +123,22 @@ class ModelConfig:
             "position_slots": list(self.position_slots),
         }
 
+    def to_mapping(self) -> dict[str, Any]:
+        """All fields by name, for :meth:`from_mapping`."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> ModelConfig:
         """A config from a plain mapping of its fields, lists allowed for tuples."""
-        fields = dict(values)
+        given = dict(values)
         for name in ("position_slots", "stop_tokens"):
-            if name in fields:
-                fields[name] = tuple(_sequence(fields[name], name))
-        if "head_modes" in fields:
-            layers = _sequence(fields["head_modes"], "head_modes")
-            fields["head_modes"] = tuple(tuple(_sequence(m, "head_modes")) for m in layers)
+            if name in given:
+                given[name] = tuple(_sequence(given[name], name))
+        if "head_modes" in given:
+            layers = _sequence(given["head_modes"], "head_modes")
+            given["head_modes"] = tuple(tuple(_sequence(m, "head_modes")) for m in layers)
         try:
-            return cls(**fields)
+            return cls(**given)
         except TypeError as error:
             raise TransputerError(f"model configuration: {error}") from error
 

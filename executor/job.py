@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 from compiler.errors import UsageError
+from compiler.options import COptions
 from compiler.program import Program
 from executor.call import Call, Prototype, prototype, split_call
 
@@ -25,70 +27,36 @@ class Job:
     prototype: Prototype | None = None
 
 
-def prepare(
-    program: ProgramSource,
-    call: Call | None = None,
-    *,
-    opt: str = "-O2",
-    include: Sequence[Path] = (),
-    define: Sequence[str] = (),
-    clang: Path | None = None,
-    sysroot: Path | None = None,
-    libc: str | None = None,
-    stack_bytes: int | None = None,
-    memory_bytes: int | None = None,
-) -> Job:
+def prepare(program: ProgramSource, call: Call | None = None, **options: Unpack[COptions]) -> Job:
     """Compile what is not compiled yet, for its own entry or for a call.
 
     Args:
-        opt, include, define, clang, sysroot, libc, stack_bytes, memory_bytes: for C and C++, see
-            ``compile_program``.
+        options: for C and C++, see ``compile_program``.
 
     Raises:
         UsageError: for a call that does not fit the function's prototype.
         CompileError: from the compiler.
     """
-    from compiler import compile_program, compile_wasm
+    from compiler.kept import compile_kept
 
-    def compiled(call: Call | None = None) -> Program:
-        if not isinstance(program, Program):
-            return compile_program(
-                program,
-                call=call,
-                opt=opt,
-                include=include,
-                define=define,
-                clang=clang,
-                sysroot=sysroot,
-                libc=libc,
-                stack_bytes=stack_bytes,
-                memory_bytes=memory_bytes,
-            )
-        if call is None:
-            return program
-        if not program.wasm:
-            raise UsageError(f"{program.name}: a token program has no functions to call")
-        return compile_wasm(program.wasm, program.name, call=call)
-
+    kind = None
+    if call is not None:
+        name, arguments = split_call(call)
+        if isinstance(program, Program | bytes):
+            kind = Prototype(name)
+        else:
+            sources = [program] if isinstance(program, str | os.PathLike) else program
+            kind = prototype(sources, name, **options)
+        kind.check(arguments)
+    if not isinstance(program, Program):
+        return Job(compile_kept(program, call=call, **options), call, kind)
     if call is None:
-        return Job(compiled())
-    name, arguments = split_call(call)
-    if isinstance(program, Program | bytes):
-        kind = Prototype(name)
-    else:
-        sources = [program] if isinstance(program, str | os.PathLike) else program
-        kind = prototype(
-            sources,
-            name,
-            opt=opt,
-            include=include,
-            define=define,
-            clang=clang,
-            sysroot=sysroot,
-            libc=libc,
-        )
-    kind.check(arguments)
-    return Job(compiled(call), call, kind)
+        return Job(program)
+    if not program.wasm:
+        raise UsageError(f"{program.name}: a token program has no functions to call")
+    from compiler import compile_wasm
+
+    return Job(compile_wasm(program.wasm, program.name, call=call), call, kind)
 
 
 def own_input(program: Program) -> bytes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint, load_checkpoint
 from executor.config import ModelConfig
+from executor.kept import kept_checkpoint
 
 if TYPE_CHECKING:
     from compiler.build import Machine
@@ -54,11 +55,12 @@ def checkpoint_of(machine: Machine) -> Checkpoint:
     """A machine as a model that engines run."""
     from compiler.names import names_of
 
+    ids = machine.ids
     return Checkpoint(
         config=ModelConfig.from_mapping(machine.config),
         vocabulary=machine.vocabulary,
         weights=machine.weights(),
-        rom=tuple(machine.ids[spelling] for spelling in machine.rom),
+        rom=tuple(ids[spelling] for spelling in machine.rom),
         names=names_of(machine.graph, machine.plan, machine.placed),
     )
 
@@ -69,26 +71,23 @@ def refusal(config: ModelConfig, program: Program) -> str | None:
     The depth of the operand stack (``max_stack``) shows only while the program runs, and a call
     too deep (``max_calls``) traps.
     """
-    from compiler.softmax import locals_of
-
     if config.prompts != "programs":
         return f"{program.name} is a program, and this model is a machine that runs none"
-    uses = {
-        "bytes of memory": (program.memory_bytes, config.max_memory),
-        "locals": (locals_of(program), config.max_locals),
-    }
-    for what, (used, limit) in uses.items():
-        if limit is not None and used > limit:
-            return f"{program.name} has {used:,} {what}; this model is made for {limit:,}"
-    return None
+    if config.max_memory is not None and program.memory_bytes > config.max_memory:
+        used, limit, what = program.memory_bytes, config.max_memory, "bytes of memory"
+    elif config.max_locals is not None and program.n_locals > config.max_locals:
+        used, limit, what = program.n_locals, config.max_locals, "locals"
+    else:
+        return None
+    return f"{program.name} has {used:,} {what}; this model is made for {limit:,}"
 
 
 def open_checkpoint(model: ModelSource, attention: str = "hard") -> Checkpoint:
-    """The model that ``model`` names; the default machine is built for ``attention``."""
+    """The model that ``model`` names; the default machine's is for ``attention``."""
     if isinstance(model, Checkpoint):
         return model
     if model is None:
-        return build_checkpoint(attention)
+        return kept_checkpoint() if attention == "hard" else build_checkpoint(attention)
     return load_checkpoint(model)
 
 

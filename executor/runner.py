@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,6 @@ class Execution:
         reader: stack, output, unfinished tokens and end of the trace so far.
         vocabulary: spelling of each id.
         n_prompt: tokens of the prompt.
-        identity: of model and prompt, for run checkpoints.
         saved: the run checkpoint that this run goes on from, None for none.
     """
 
@@ -158,7 +158,7 @@ class Execution:
         self.n_prompt = len(self._prompt)
         self._limit, self._limit_reason = length_limit(checkpoint, self.n_prompt, limits.tokens)
         self._memory = limits.memory
-        self.identity = RunIdentity.of(checkpoint, self._prompt)
+        self._checkpoint = checkpoint
         self.saved = open_run(resume, self.identity) if resume is not None else None
         options = {} if say is None else {"say": say}
         self._engine = make_engine(engine, checkpoint, keep_source=keep_source, **options)
@@ -166,6 +166,11 @@ class Execution:
         self._kept: list[npt.NDArray[Any]] | None = None if keep_trace is False else []
         self._dtype = np.uint16 if checkpoint.config.vocab_size <= 1 << 16 else np.uint32
         self.reader = Scanner(checkpoint.vocabulary)
+
+    @cached_property
+    def identity(self) -> RunIdentity:
+        """Of model and prompt, for run checkpoints."""
+        return RunIdentity.of(self._checkpoint, self._prompt)
 
     def chunks(self) -> Iterator[Chunk]:
         """Run to the end; once only. Chunks are empty while the model reads its prompt.

@@ -50,14 +50,20 @@ def countdown(path: Path, number: int) -> Path:
 
 
 def transputer(*arguments: object) -> tuple[int, str, str]:
-    """Runs ``main`` in this process: (exit code, standard output, standard error)."""
+    """Runs ``main`` in this process: (exit code, standard output, standard error as ``heard``)."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "latin-1", newline="") for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = cli.main([str(argument) for argument in arguments])
         out.flush()
         err.flush()
     texts = [stream.buffer.getvalue().decode("latin-1") for stream in (out, err)]  # type: ignore[attr-defined]
-    return code, texts[0], texts[1]
+    return code, texts[0], heard(texts[1])
+
+
+def heard(err: str) -> str:
+    """Standard error without what is said when something is made for the first time."""
+    first = ("transputer: compiling ", "transputer: specialising ")
+    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith(first))
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:

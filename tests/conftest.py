@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+from collections.abc import Iterator
 
 import pytest
+
+from compiler.store import cache_folders, make_folder
 
 # Tests run side by side; threads of BLAS and torch would only take turns on the same cores.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -33,3 +37,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_report_header(config: pytest.Config) -> str | None:
     count, seed = config.getoption("--sample"), config.getoption("--seed")
     return None if count is None else f"a sample of {count} tests, seed {seed}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Programs are kept for this test run alone, so that none that a test has bent gets out.
+
+    C libraries and engines take long to make; they are the user's.
+    """
+    cache = tmp_path_factory.mktemp("cache")
+    for part in ("libraries", "native"):
+        for folder in cache_folders(part)[:1]:
+            with contextlib.suppress(OSError):
+                make_folder(folder)
+            (cache / part).symlink_to(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRANSPUTER_CACHE", str(cache))
+        yield

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import FOREVER, HELLO, ROOT, write_tok
+from command_line import FOREVER, HELLO, ROOT, heard, write_tok
 from executor import cli
 from executor.trace import read_trace, split_trace
 
@@ -37,19 +37,14 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Calls ``main`` in this process: (exit code, standard output, standard error).
-
-    What is said while something is compiled for the first time is left out.
-    """
+    """Calls ``main`` in this process: (exit code, standard output, standard error as ``heard``)."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"standard input")))
 
     def call(*arguments: object) -> tuple[int, str, str]:
         code = cli.main([str(argument) for argument in arguments])
         sys.stdout.flush()
         out, err = capfdbinary.readouterr()
-        said = err.decode().splitlines(keepends=True)
-        heard = [line for line in said if not line.startswith("transputer: compiling ")]
-        return code, out.decode("latin-1"), "".join(heard)
+        return code, out.decode("latin-1"), heard(err.decode())
 
     return call
 
@@ -295,7 +290,7 @@ def test_an_unexpected_exception_is_called_a_bug(run: Run, monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("compiler.compile_program", broken)
+    monkeypatch.setattr("executor.cli_run.prepare", broken)
     code, out, err = run("run", "x.c")
     assert (code, out) == (125, "")
     assert "a bug in transputer" in err and "ZeroDivisionError: oops" in err

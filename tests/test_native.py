@@ -21,24 +21,20 @@ from executor.checkpoint import Checkpoint
 from executor.config import ModelConfig
 from executor.hull_engine import HullEngine
 from executor.loading import build_checkpoint
-from executor.native import NativeEngine, NativeUnavailable, build, describe
+from executor.native import NativeEngine, NativeUnavailable, build
 from executor.native import engine as engine_module
+from executor.native.describe import describe
 from executor.native.generate import generate
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 SOURCE = "int one(void) { return 1; }"
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "native"))
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own."""
     monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "cache" / "native"
 
 
 @cache
@@ -283,17 +279,6 @@ def test_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert one(said=said) == 1
     assert "No space left on device" in said[-1]
     assert list(folder.iterdir()) == []
-
-
-def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRANSPUTER_CACHE", "/a")
-    assert build.cache_folders() == [Path("/a")]
-    monkeypatch.delenv("TRANSPUTER_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/b")
-    assert build.cache_folders() == [Path("/b/transputer/native")]
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/c")
-    assert build.cache_folders() == [Path("/c/.cache/transputer/native")]
 
 
 def test_the_source_can_be_kept(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from example_models import VOCAB, lookup_model, lookups, random_model
 from executor.checkpoint import Checkpoint
 from executor.config import ModelConfig
 from executor.loading import build_checkpoint
-from executor.native import NativeEngine, describe, splits
+from executor.native import NativeEngine, splits
 from executor.native.classify import Name
+from executor.native.describe import describe
 from executor.native.generate import generate
 from executor.standard_engine import StandardEngine
 from native_models import N_MODELS, native_model, split_model

@@ -379,8 +379,7 @@ def test_native_by_name_needs_a_compiler(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_info_prints_what_the_native_engine_takes_heads_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    native = pytest.importorskip("executor.native")
-    monkeypatch.setattr(native, "describe", lambda _: "layer 0 head 0: dead\n", raising=False)
+    monkeypatch.setattr("executor.native.describe.describe", lambda _: "layer 0 head 0: dead\n")
     assert transputer("info", "--engine", "native") == (0, "layer 0 head 0: dead\n", "")
 
 

@@ -2,11 +2,11 @@
 
 Nothing here knows what a token or slot means. :mod:`forms` keeps what is known of every quantity,
 :mod:`classify` says what kind of lookup a head is, :mod:`families` what the output head is made of;
-:mod:`generate` writes the C, on the runtime in ``runtime/``; :mod:`build` compiles and keeps it.
+:mod:`generate` writes the C, on the runtime in ``runtime/``; :mod:`build` compiles and keeps it;
+:mod:`describe` says what was found. A start that finds all in the cache imports little of this.
 """
 
-from executor.native.describe import describe
 from executor.native.engine import NativeEngine
 from executor.native.errors import NativeUnavailable
 
-__all__ = ["NativeEngine", "NativeUnavailable", "describe"]
+__all__ = ["NativeEngine", "NativeUnavailable"]

@@ -7,6 +7,7 @@ time cannot disturb each other. Where no cache folder can be written, a temporar
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import hashlib
@@ -20,11 +21,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from compiler.store import cache_folders, evict, make_folder
 from executor.native.errors import NativeUnavailable
 
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-w")
 """No -march: the cache may be shared by different machines. No fused multiply-add: exact order."""
 TIMEOUT_SECONDS = 300.0
+PART = "native"
+"""The part of the cache where engines are."""
 Say = Callable[[str], None]
 
 
@@ -41,9 +45,9 @@ def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
     parts = (*flags, sys.platform, platform.machine(), source)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     problem = ""
-    for folder in cache_folders():
+    for folder in cache_folders(PART):
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(folder)
             return _from_folder(folder, key, source, flags, say)
         except OSError as error:
             problem = f"{folder}: {error.strerror or error}"
@@ -57,18 +61,6 @@ def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
         ) from None
     say(f"the native engine cannot be kept for the next time: {problem}")
     return library
-
-
-def cache_folders() -> list[Path]:
-    """Where compiled engines may be kept, best first: TRANSPUTER_CACHE alone if it is set."""
-    chosen = os.environ.get("TRANSPUTER_CACHE", "")
-    if chosen:
-        return [Path(chosen)]
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(xdg):
-        return [Path(xdg) / "transputer" / "native"]
-    home = Path(os.path.expanduser("~"))
-    return [home / ".cache" / "transputer" / "native"] if home.is_absolute() else []
 
 
 def _from_folder(
@@ -92,9 +84,12 @@ def _load_whole(path: Path) -> ctypes.CDLL | None:
     digest = path.stem.rpartition("-")[2]
     if hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest:
         try:
-            return ctypes.CDLL(str(path))
+            library = ctypes.CDLL(str(path))
         except OSError:
             return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # it was used
+        return library
     path.unlink(missing_ok=True)
     return None
 
@@ -121,6 +116,7 @@ def _compile_any(folder: Path, key: str, source: str, flags: Sequence[str]) -> P
                 digest = hashlib.sha256(library.read_bytes()).hexdigest()[:32]
                 path = folder / f"engine-{key}-{digest}.so"
                 os.replace(library, path)
+                evict(folder)
                 return path
             reasons.append(f"{' '.join(compiler)}: {reason}")
     tried = "; ".join(reasons) or "none was found (cc, gcc, clang or the package ziglang)"

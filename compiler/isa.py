@@ -86,6 +86,9 @@ LOADS = {
 INDEXED = ("local.get", "local.set", "local.tee", "global.get", "global.set")
 """Opcodes whose immediate is an index below ``MAX_LOCALS``."""
 COUNTS = ("i32.clz", "i32.ctz", "i32.popcnt")
+STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
+"""Streams. An ``output`` whose immediate is ``STANDARD_ERROR`` writes there, any other to standard
+output; to the model they are the same instruction."""
 STORES = {"i32.store": 4, "i32.store8": 1, "i32.store16": 2}
 """Store opcode: bytes written."""
 TRAPS = {

@@ -9,8 +9,14 @@ from compiler.errors import Place, UnsupportedError
 from compiler.wasm_check import Step
 from compiler.wasm_types import PAGE_BYTES, Constant, Function, FuncType, Instruction, Module
 
-IMPORTS = {"output": ("i", ""), "input": ("i", "i"), "exit": ("i", "")}
-"""Functions that module ``transputer`` provides: name, and types of parameters and results."""
+IMPORTS = {
+    "output": ("i", "", "output", 0),
+    "error": ("i", "", "output", isa.STANDARD_ERROR),
+    "input": ("i", "i", "input", 0),
+    "exit": ("i", "", "halt", 0),
+}
+"""Functions that module ``transputer`` provides: name, types of parameters and results, and the
+instruction that does it."""
 IMPORT_MODULE = "transputer"
 
 
@@ -117,5 +123,5 @@ class Context:
         names = function.imported
         if names is None or names.module != IMPORT_MODULE or names.name not in IMPORTS:
             return ""
-        wanted = IMPORTS[names.name]
-        return names.name if (function.type.params, function.type.results) == wanted else ""
+        params, results, *_ = IMPORTS[names.name]
+        return names.name if function.type == FuncType(params, results) else ""

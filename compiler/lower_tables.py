@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from compiler.errors import Place, UnsupportedError
 from compiler.lower_code import CodeBuilder
-from compiler.lower_context import Context, Target, constant_address, function_key
+from compiler.lower_context import IMPORTS, Context, Target, constant_address, function_key
 from compiler.program import MISMATCH, TRAP_REASONS, UNDEFINED, UNINITIALISED
 from compiler.wasm_check import Step
 from compiler.wasm_types import Constant, Function, FuncType, Module
@@ -126,7 +126,8 @@ def emit_call(context: Context, code: CodeBuilder, callee: Function) -> None:
     if not provided:
         code.emit("call", callee=function_key(callee.index))
     else:
-        code.emit("halt" if provided == "exit" else provided)
+        *_, native, immediate = IMPORTS[provided]
+        code.emit(native, immediate)
 
 
 def emit_indirect(context: Context, code: CodeBuilder, step: Step) -> None:

@@ -110,6 +110,18 @@ class Program:
         reason = int(self.tokens[at + 1], 16)
         return TRAP_REASONS[reason if reason < len(TRAP_REASONS) else UNREACHABLE]
 
+    def error_outputs(self) -> frozenset[int]:
+        """Numbers of the instructions that write to standard error."""
+        start = self.tokens.index(isa.OPEN) + 1
+        immediate = (isa.byte_token(isa.STANDARD_ERROR), "00", "00", "00")
+        step = isa.INSTRUCTION_TOKENS
+        return frozenset(
+            number
+            for number, name in enumerate(self.tokens[start::step])
+            if name == "output"
+            and self.tokens[start + step * number + 1 : start + step * (number + 1)] == immediate
+        )
+
     def input_bytes(self, args: Sequence[str] = (), stdin: bytes = b"") -> bytes:
         """All bytes that ``input`` can read: the arguments, if the program wants them, then stdin.
 

@@ -33,8 +33,6 @@ BUILD_SECONDS = 900.0
 MEMORY_BYTES, STACK_BYTES = 16 << 20, 1 << 20
 """Usual sizes of the memory (stack, data and heap; it does not grow) and of the stack in it. What
 is not used costs nothing."""
-ERROR_STREAM = False
-"""Whether the machine has an import ``transputer.error`` for standard error."""
 
 NONE, DOUBLE, LONG_DOUBLE = "none", "double", "long double"
 """Builds of printf and scanf by the floating-point types that they know."""
@@ -44,7 +42,7 @@ _C_FLAGS = (
     "-D_WASI_EMULATED_PROCESS_CLOCKS", "-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_MMAN",
     "-D_WASI_EMULATED_GETPID",
 )  # fmt: skip
-_SHIM_FLAGS = ("-fno-builtin", *(("-DTRANSPUTER_ERROR_STREAM",) if ERROR_STREAM else ()))
+_SHIM_FLAGS = ("-fno-builtin",)
 _CXX_FLAGS = ("-fno-exceptions", "-fno-rtti")
 _NO_FLOATS = (
     "-D__wasilibc_printscan_no_floating_point",

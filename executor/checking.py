@@ -105,7 +105,10 @@ def _compare(
 
         content = program.input_bytes(args, stdin)
         reference = run_reference(program.wasm, input=content, call=job.call, name=program.name)
-        compared.append(f"{len(result.output)} bytes of output, exit code")
+        compared.append(f"{len(result.output)} bytes of output")
+        if result.errors or reference.errors:
+            compared.append(f"{len(result.errors)} bytes of errors")
+        compared.append("exit code")
         differences += _against(result, reference, job)
         if reference.memory:
             compared.append(f"{len(reference.memory)} bytes of memory")
@@ -185,11 +188,14 @@ def _batches(tokens: Iterator[str]) -> Iterator[list[str]]:
 
 
 def _against(result: RunResult, reference: ReferenceResult, job: Job) -> Iterator[str]:
-    if result.output != reference.output:
-        pairs = zip_longest(result.output, reference.output)
-        at = next(i for i, (ours, theirs) in enumerate(pairs) if ours != theirs)
-        ours, theirs = result.output[at : at + 16], reference.output[at : at + 16]
-        yield f"output byte {at}: model {ours!r}, wasmtime {theirs!r}"
+    for stream, written, expected in (
+        ("output", result.output, reference.output),
+        ("standard error", result.errors, reference.errors),
+    ):
+        if written != expected:
+            at = next(i for i, (a, b) in enumerate(zip_longest(written, expected)) if a != b)
+            ours, theirs = written[at : at + 16], expected[at : at + 16]
+            yield f"{stream} byte {at}: model {ours!r}, wasmtime {theirs!r}"
     if result.trap != reference.trap:
         yield f"trap: model {result.trap or 'none'}, wasmtime {reference.trap or 'none'}"
     elif job.call is None and result.exit_code != reference.exit_code:

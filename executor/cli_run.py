@@ -7,6 +7,7 @@ import contextlib
 import sys
 from pathlib import Path
 
+from compiler import isa
 from compiler.errors import TransputerError, UsageError
 from compiler.options import COptions
 from compiler.program import Program
@@ -14,7 +15,7 @@ from executor.backtrace import called_from
 from executor.call import parse_call
 from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
-from executor.process import Interrupts, patience, say
+from executor.process import Interrupts, patience, say, write_error
 from executor.progress import ProgressLine
 from executor.resume import INTERVAL, RunRecorder
 from executor.runner import Execution, Limits, RunResult
@@ -174,10 +175,14 @@ def _follow(
             trace.write(chunk.ids)
             if recorder is not None:
                 recorder.write(chunk.ids)
-            if chunk.output and not only_trace:
-                progress.hide(chunk.output)
-                out.write(chunk.output)
-                out.flush()
+            for stream, data in chunk.written:
+                if stream == isa.STANDARD_ERROR:
+                    progress.hide(data, errors=True)
+                    write_error(data)
+                elif not only_trace:
+                    progress.hide(data)
+                    out.write(data)
+                    out.flush()
             progress.tick(reader.n_tokens, reading=reader.n_tokens == saved)
             interrupts.check()
     finally:

@@ -52,5 +52,7 @@ def _meaning(step: Step) -> str:
             return f"to {step.index - event.signed // isa.INSTRUCTION_TOKENS}"
         case Kind.TRAP:
             return event.trap
+        case Kind.OUTPUT if step.instruction.immediate == isa.STANDARD_ERROR:
+            return "to standard error"
         case _:
             return ""

@@ -27,7 +27,7 @@ class OracleResult:
     """What an execution left.
 
     Attributes:
-        output: the bytes it wrote.
+        output, errors: the bytes it wrote to standard output and standard error.
         exit_code: low eight bits of the value, 0 if there is none, 134 after a trap.
         trap: the reason, in the words of ``isa.TRAPS`` and ``program.TRAP_REASONS``; None for a
             normal end.
@@ -38,6 +38,7 @@ class OracleResult:
     """
 
     output: bytes
+    errors: bytes
     exit_code: int
     trap: str | None
     value: int | None
@@ -53,7 +54,7 @@ class Oracle:
         stack: operand stack, unsigned values, top last.
         depth: calls that have not returned.
         index: the instruction that is being executed.
-        output: bytes written so far.
+        output, errors: bytes written so far, by stream.
         trap: reason of the trap that ended it.
         steps, n_tokens: instructions executed and tokens written so far.
     """
@@ -73,6 +74,7 @@ class Oracle:
         self.depth = 0
         self.index = 0
         self.output = bytearray()
+        self.errors = bytearray()
         self.trap: str | None = None
         self.ended = False
         self.steps = 0
@@ -140,6 +142,7 @@ class Oracle:
             value = self.stack[-1] - ((self.stack[-1] >> 31) << 32)
         return OracleResult(
             output=bytes(self.output),
+            errors=bytes(self.errors),
             exit_code=TRAP_EXIT_CODE if self.trap else (value or 0) & 0xFF,
             trap=self.trap,
             value=value,

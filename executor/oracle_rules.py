@@ -262,7 +262,7 @@ def _input(o: Oracle, immediate: int) -> Tokens:
 
 def _output(o: Oracle, immediate: int) -> Tokens:
     byte = o.stack.pop() & 255
-    o.output.append(byte)
+    (o.errors if immediate == isa.STANDARD_ERROR else o.output).append(byte)
     return (_OUT[byte],)
 
 

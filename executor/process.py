@@ -69,6 +69,14 @@ def say(message: str) -> None:
         print(f"transputer: {message}", file=sys.stderr, flush=True)
 
 
+def write_error(data: bytes) -> None:
+    """What the program writes to standard error; where nobody can hear it, nothing."""
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+        sys.stderr.buffer.write(data)
+        sys.stderr.buffer.flush()
+
+
 @contextlib.contextmanager
 def patience(message: str) -> Iterator[None]:
     """Says ``message`` if what happens inside takes long."""

@@ -57,9 +57,13 @@ class ProgressLine:
         task = self._progress.task_ids[0]
         self._progress.update(task, completed=n_tokens, state=state, refresh=True)
 
-    def hide(self, written: bytes = b"") -> None:
-        """Take the line away, because ``written`` is about to go to the terminal."""
-        if not self._shares_terminal and written:
+    def hide(self, written: bytes = b"", *, errors: bool = False) -> None:
+        """Take the line away, because ``written`` is about to go to the terminal.
+
+        Args:
+            errors: it goes to standard error.
+        """
+        if written and not errors and not self._shares_terminal:
             return
         if self._shown and self._progress is not None:
             self._progress.stop()

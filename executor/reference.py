@@ -1,7 +1,7 @@
 """wasmtime as the reference: runs the module that a program was compiled from.
 
-The imports mean what they mean to the machine (``transputer.output``, ``input``, ``exit``), traps
-get the names of ``compiler.isa.TRAPS`` and ``compiler.program.TRAP_REASONS``, a memory grows no
+The imports (``transputer.output``, ``error``, ``input``, ``exit``) mean what they mean to the
+machine, traps get the names of ``compiler.isa.TRAPS`` and ``compiler.program.TRAP_REASONS``, a memory grows no
 further than the machine's can, and an endless run ends at a limit.
 """
 
@@ -55,7 +55,7 @@ class ReferenceResult:
     """What a run of the reference left.
 
     Attributes:
-        output: the bytes it wrote.
+        output, errors: the bytes it wrote to standard output and standard error.
         exit_code: the low eight bits of what the entry returned or ``exit`` was given, 0 if it
             returned nothing, 134 after a trap.
         trap: a reason of ``isa.TRAPS`` or ``program.TRAP_REASONS``, or wasmtime's own words for a
@@ -68,6 +68,7 @@ class ReferenceResult:
     """
 
     output: bytes
+    errors: bytes
     exit_code: int
     trap: str | None
     memory: bytes
@@ -85,13 +86,17 @@ class _Exit(Exception):
 
 @dataclass
 class _Host:
-    """The imports, over one input and one growing output."""
+    """The imports, over one input and two growing outputs."""
 
     input: bytes
     output: bytearray = field(default_factory=bytearray)
+    errors: bytearray = field(default_factory=bytearray)
 
     def write(self, byte: int) -> None:
         self.output.append(byte & 0xFF)
+
+    def write_error(self, byte: int) -> None:
+        self.errors.append(byte & 0xFF)
 
     def read(self, k: int) -> int:
         if 0 <= k < len(self.input):
@@ -108,6 +113,7 @@ class _Host:
         i32 = wasmtime.ValType.i32
         for name, n_results, function in (
             ("output", 0, self.write),
+            ("error", 0, self.write_error),
             ("input", 1, self.read),
             ("exit", 0, self.exit),
         ):
@@ -202,6 +208,7 @@ def _run(
     memory = instance.exports(store).get("memory") if instance else None
     return ReferenceResult(
         output=bytes(host.output),
+        errors=bytes(host.errors),
         exit_code=TRAP_EXIT_CODE if trap else (value or 0) & 0xFF,
         trap=trap,
         memory=bytes(memory.read(store)) if isinstance(memory, wasmtime.Memory) else b"",

@@ -26,7 +26,7 @@ from executor.job import Job, ProgramSource, own_input, prepare
 from executor.loading import ModelSource, open_checkpoint, refusal
 from executor.process import resident_bytes
 from executor.resume import RunIdentity, open_run
-from executor.scan import Scanner
+from executor.scan import Scanner, Written
 from executor.trace import Event, Kind, TraceError, read_trace
 
 TRAP_EXIT, LIMIT_EXIT, ERROR_EXIT = 134, 124, 125
@@ -51,10 +51,17 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of a trace: its ids, and the bytes that the program wrote meanwhile."""
+    """A piece of a trace: its ids, and what the program wrote meanwhile.
+
+    Attributes:
+        ids: the tokens.
+        output: the bytes that went to standard output.
+        written: stream (``isa.STANDARD_OUTPUT`` or ``STANDARD_ERROR``) and bytes, in order.
+    """
 
     ids: Ids
-    output: bytes
+    output: bytes = b""
+    written: tuple[Written, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class RunResult:
     """What one run did.
 
     Attributes:
-        output: the bytes that the program wrote.
+        output, errors: the bytes that the program wrote to standard output and standard error.
         exit_code: the low byte of the value that the program returned, as a shell sees it; 0
             for a program without one and for ``call=``; 134 after a trap.
         trap: the reason of a trap in the words of the WebAssembly suite, else None.
@@ -72,6 +79,7 @@ class RunResult:
     """
 
     output: bytes
+    errors: bytes
     exit_code: int
     trap: str | None
     value: int | None
@@ -165,7 +173,7 @@ class Execution:
         self._keep = keep_trace
         self._kept: list[npt.NDArray[Any]] | None = None if keep_trace is False else []
         self._dtype = np.uint16 if checkpoint.config.vocab_size <= 1 << 16 else np.uint32
-        self.reader = Scanner(checkpoint.vocabulary)
+        self.reader = Scanner(checkpoint.vocabulary, program.error_outputs())
 
     @cached_property
     def identity(self) -> RunIdentity:
@@ -184,7 +192,7 @@ class Execution:
                 yield from self._read(ids)
         if self.reader.end is None and not self._limit_reached():
             for _ in self._feed():
-                yield Chunk(NO_TOKENS, b"")
+                yield Chunk(NO_TOKENS)
                 self._check_memory()
             rest = None if self._limit is None else self._limit - self.reader.n_tokens
             stop = frozenset(self._config.stop_tokens)
@@ -199,10 +207,10 @@ class Execution:
 
     def _read(self, ids: Ids) -> Iterator[Chunk]:
         """Follow what these tokens say, and hand them on."""
-        before, written = self.reader.n_tokens, len(self.reader.output)
+        before, output = self.reader.n_tokens, b""
         wrong: TraceError | None = None
         try:
-            self.reader.push(ids)
+            output = self.reader.push(ids)
         except TraceError as error:
             wrong = error
             ids = ids[: self.reader.n_tokens - before]
@@ -210,7 +218,7 @@ class Execution:
             self._kept.append(ids.astype(self._dtype))
             if self._keep is None and self.reader.n_tokens > KEPT_TOKENS:
                 self._kept = None
-        yield Chunk(ids, bytes(self.reader.output[written:]))
+        yield Chunk(ids, output, self.reader.take_written())
         if wrong is not None:
             raise wrong
         most = self._config.max_stack
@@ -252,6 +260,7 @@ class Execution:
         code = 0 if value is None or self._call else value & 0xFF
         return RunResult(
             output=bytes(self.reader.output),
+            errors=bytes(self.reader.errors),
             exit_code=TRAP_EXIT if trap else code,
             trap=trap,
             value=value,

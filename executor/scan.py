@@ -7,6 +7,7 @@ disagree on what a trace is, nor in what they say about one that is none.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ LONGEST = DIVISION
 """Most tokens before the one that ends an instruction."""
 
 Array = npt.NDArray[Any]
+Written = tuple[int, bytes]
+"""A stream (``isa.STANDARD_OUTPUT`` or ``STANDARD_ERROR``) and bytes that were written to it."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +74,21 @@ class Scanner:
     """Takes a trace chunk by chunk and keeps the state that the trace describes.
 
     Attributes:
-        stack, output, n_tokens, end: those of :class:`executor.trace.TraceReader`.
+        stack, n_tokens, end: those of :class:`executor.trace.TraceReader`.
+        output, errors: the bytes that went to standard output and to standard error.
         calls: the program's instructions whose calls have not returned, the outermost first.
         deepest: the most values that the stack has held.
 
     ``push`` costs a few nanoseconds a token.
     """
 
-    def __init__(self, vocabulary: tuple[str, ...]) -> None:
+    def __init__(self, vocabulary: tuple[str, ...], errors: Collection[int] = ()) -> None:
+        """Args:
+        errors: the program's instructions that write to standard error, see
+            ``Program.error_outputs``; by default none.
+        """
         self._vocabulary = vocabulary
+        self._errors = np.array(sorted(errors), np.int64) * isa.INSTRUCTION_TOKENS
         self._class = np.array([_class(token) for token in vocabulary], np.uint8)
         bytes_, outputs = TABLES.bytes, TABLES.outputs
         # the byte of a value token or of an output, 0 for all others
@@ -87,6 +96,8 @@ class Scanner:
         self._byte = np.array(byte, np.uint8)
         self.stack: list[int] = []
         self.output = bytearray()
+        self.errors = bytearray()
+        self._written: list[Written] = []
         self.calls: list[int] = []
         self.deepest = 0
         self.n_tokens = 0
@@ -107,7 +118,7 @@ class Scanner:
         return None if rest or index < 0 else index
 
     def push(self, ids: Ids) -> bytes:
-        """Read tokens; the bytes that they output.
+        """Read tokens; the bytes that they write to standard output.
 
         Raises:
             TraceError: if no trace goes on like that. ``n_tokens`` then counts the token that did
@@ -117,6 +128,12 @@ class Scanner:
         if not self._scan(np.concatenate((self._pending, ids)), len(ids)):
             self._read(ids)
         return bytes(self.output[before:])
+
+    def take_written(self) -> tuple[Written, ...]:
+        """What has been written to both streams since this was last asked, in order."""
+        written = tuple(self._written)
+        self._written.clear()
+        return written
 
     def _scan(self, ids: Array, n_new: int) -> bool:
         """Read pending and new tokens, or touch nothing and return False."""
@@ -156,8 +173,10 @@ class Scanner:
         if calls.size:
             sites = cursors.take(jumping[calling]) // isa.INSTRUCTION_TOKENS
             self._call(sites, calls[calling], int(calls.min()), int(calls[-1]))
+        outputs = np.flatnonzero(ends == OUT)
+        if len(outputs):
+            self._write(self._byte.take(ids.take(at.take(outputs))), cursors.take(outputs))
         self._push(ids, at[stores], depth[stores], kept, int(depth[-1]))
-        self.output += self._byte.take(ids.take(at[ends == OUT])).tobytes()
         return True
 
     def _cursors(self, ids: Array, at: Array, ends: Array) -> Array:
@@ -178,6 +197,19 @@ class Scanner:
         made = np.zeros(depth - below, np.int64)
         made[levels[alive] - below - 1] = sites[alive]  # of several, the last one stays
         self.calls += made.tolist()
+
+    def _write(self, data: Array, cursors: Array) -> None:
+        """Bytes that instructions at these places write, each to its stream."""
+        if not self._errors.size:
+            self.output += data.tobytes()
+            self._written.append((isa.STANDARD_OUTPUT, data.tobytes()))
+            return
+        errors = np.isin(cursors, self._errors)
+        self.output += data[~errors].tobytes()
+        self.errors += data[errors].tobytes()
+        for part in np.split(np.arange(len(data)), np.flatnonzero(np.diff(errors)) + 1):
+            stream = isa.STANDARD_ERROR if errors[part[0]] else isa.STANDARD_OUTPUT
+            self._written.append((stream, data[part].tobytes()))
 
     def _push(self, ids: Array, at: Array, levels: Array, kept: int, depth: int) -> None:
         """Of the stack, ``kept`` values stay; each level above, up to ``depth``, holds what was
@@ -213,18 +245,19 @@ class Scanner:
         return Event(event.kind, event.tokens, self.n_tokens - 1, trap=event.trap)
 
     def _read(self, ids: Ids) -> None:
-        """What ``push`` does, token by token: to say exactly what is wrong, and where."""
+        """Read tokens one by one up to the one that is wrong, and say what is."""
         reader = TraceReader()
-        reader.stack, reader.call_depth, reader.end = self.stack, len(self.calls), self.end
+        reader.stack, reader.call_depth, reader.end = [*self.stack], len(self.calls), self.end
         reader.n_tokens = self.n_tokens - len(self._pending)
         for token in self._pending.tolist():
             reader.push(self._vocabulary[token])
-        try:
-            for token in ids.tolist():
+        for good, token in enumerate(ids.tolist()):
+            try:
                 reader.push(self._vocabulary[token])
-        finally:
-            self.n_tokens = reader.n_tokens
-            self.output += reader.output
+            except TraceError:
+                self._scan(np.concatenate((self._pending, ids[:good])), good)
+                self.n_tokens = reader.n_tokens
+                raise
         raise AssertionError("a chunk of a trace that only its single tokens show to be one")
 
 

@@ -99,7 +99,7 @@ class TraceReader:
 
     Attributes:
         stack: the operand stack, unsigned values, top last.
-        output: the bytes written so far.
+        output: the bytes written so far; to which stream, only the program tells.
         call_depth: calls that have not returned.
         n_tokens: tokens read.
         end: the ``halt`` or ``trap`` event, None before it.

@@ -64,7 +64,7 @@ class MemoryWatch(Scanner):
         self._immediate = np.array([immediate for _, immediate in code.instructions], np.int64)
 
     def push(self, ids: npt.NDArray[np.int32]) -> bytes:
-        """Read tokens; the bytes that they output. Raises as :meth:`Scanner.push` does."""
+        """Read tokens, as :meth:`Scanner.push` does, and what they store."""
         self.written = NO_ADDRESSES
         return super().push(ids)
 
@@ -83,7 +83,7 @@ class MemoryWatch(Scanner):
             depth = len(below) + np.cumsum(BY_CLASS.delta.take(ends))
             base = self._under_top(ids, at, ends, below, depth, stores)
             self.written = base + self._immediate.take(indices)
-            self._write(self.written, self._values(ids, at.take(stores)), width.take(stores))
+            self._store(self.written, self._values(ids, at.take(stores)), width.take(stores))
         return True
 
     def _under_top(
@@ -106,7 +106,7 @@ class MemoryWatch(Scanner):
         base[~pushed] = below.take(wanted[~pushed] - 1)
         return base
 
-    def _write(self, address: Addresses, value: Array, width: Array) -> None:
+    def _store(self, address: Addresses, value: Array, width: Array) -> None:
         """Write in order: of several stores to one byte the last one counts."""
         offsets = np.arange(_WORD)
         kept = offsets < width[:, None]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import FOREVER, HELLO, ROOT, heard, write_tok
+from command_line import FOREVER, HELLO, ROOT, heard, start, write_tok
 from executor import cli
 from executor.trace import read_trace, split_trace
 
@@ -73,6 +73,19 @@ def test_other_engines_write_the_same_trace(run: Run, engine: str) -> None:
 def test_output_is_the_program_s_bytes_and_nothing_else(run: Run, tok: Callable[..., Path]) -> None:
     code = [("i32.const", 0xFF), "output", ("i32.const", 0), "output", "halt"]
     assert run("run", tok(*code)) == (0, "\xff\x00", "")
+
+
+def test_each_stream_of_the_program_goes_to_ours(
+    run: Run, tok: Callable[..., Path], tmp_path: Path
+) -> None:
+    words = ((byte, stream) for byte, stream in (("o", 0), ("e", 2), ("f", 2), ("p", 1), ("g", 2)))
+    code = [part for byte, to in words for part in (("i32.const", ord(byte)), ("output", to))]
+    program = tok(*code, "halt")
+    assert run("run", program) == (0, "op", "efg")
+    assert run("run", "--trace", "-", program)[1].count("out(") == 5
+    assert run("trace", program)[1].count("to standard error") == 3
+    together = start("run", program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert together.communicate(timeout=120)[0] == b"oefpg"
 
 
 def test_a_trap_exits_134_and_says_where(run: Run, tok: Callable[..., Path]) -> None:

@@ -65,7 +65,7 @@ def test_assert_stays_in_optimised_code(opt):
     assert run(wasm, ["x"]).exit_code == 0
     failed = run(wasm)
     assert failed.trap == "unreachable"
-    assert failed.output.endswith(b":3: assertion failed: argc == 2\n")
+    assert failed.errors.endswith(b":3: assertion failed: argc == 2\n")
 
 
 def test_unoptimised_code_has_no_sanitizer_traps():

@@ -113,6 +113,16 @@ def test_input_ends_in_minus_one_and_output_takes_the_low_byte() -> None:
     assert agreed(text).output == b""
 
 
+def test_the_two_streams_are_kept_apart() -> None:
+    text = """(module
+      (import "transputer" "output" (func $out (param i32)))
+      (import "transputer" "error" (func $err (param i32)))
+      (func (export "main")
+        (call $out (i32.const 65)) (call $err (i32.const 66)) (call $out (i32.const 0x143))))"""
+    result = agreed(text)
+    assert (result.output, result.errors) == (b"AC", b"B")
+
+
 def test_exit_ends_the_run_with_its_code() -> None:
     text = """(module
       (import "transputer" "exit" (func $exit (param i32)))

@@ -31,8 +31,8 @@ def state(reader: Scanner | TraceReader) -> State:
     )
 
 
-def cursor(events: Iterable[Event]) -> tuple[int | None, list[int]]:
-    """Where the instructions lead, beginning at 0, and where the open calls were."""
+def follow(events: Iterable[Event]) -> tuple[int, list[int]]:
+    """Where the instructions lead, in tokens of the program, and which made the open calls."""
     at, calls = 0, []
     for event in events:
         if event.kind is Kind.CALL:
@@ -44,6 +44,12 @@ def cursor(events: Iterable[Event]) -> tuple[int | None, list[int]]:
             calls.pop()
         elif event.kind not in (Kind.HALT, Kind.TRAP):
             at += isa.INSTRUCTION_TOKENS
+    return at, calls
+
+
+def cursor(events: Iterable[Event]) -> tuple[int | None, list[int]]:
+    """Which instruction they lead to, None if to no instruction; and where the open calls were."""
+    at, calls = follow(events)
     here = at // isa.INSTRUCTION_TOKENS if at >= 0 and at % isa.INSTRUCTION_TOKENS == 0 else None
     return here, calls
 
@@ -64,6 +70,7 @@ def agree(tokens: Sequence[str], cuts: Sequence[int]) -> None:
             wrong = str(error)
         try:
             output = scanner.push(chunk)
+            assert b"".join(data for _, data in scanner.take_written()) == output
         except TraceError as error:
             assert str(error) == wrong
             # what cannot go on is not compared: stack and pending tokens
@@ -147,3 +154,39 @@ def test_a_deep_stack_survives_many_chunks() -> None:
         scanner.push(np.array(ids, np.int32))
     assert scanner.stack == [0]
     assert scanner.end is not None and scanner.end.position == len(tokens) - 1
+
+
+def places(events: list[Event]) -> list[tuple[int, int]]:
+    """Of every byte that is written: the place in the program that does it, and the byte."""
+    return [
+        (follow(events[:number])[0], event.value)
+        for number, event in enumerate(events)
+        if event.kind is Kind.OUTPUT
+    ]
+
+
+@settings(max_examples=100)
+@given(traces(), st.data())
+def test_bytes_go_to_the_stream_of_the_instruction_that_writes_them(
+    trace: list[tuple[Kind, tuple[str, ...], int]], data: st.DataObject
+) -> None:
+    """Whole traces with outputs put in, cut anywhere."""
+    tokens = ["out(A)", *flat(trace)]
+    reader = TraceReader()
+    reader.stack.append(0)
+    events = [event for token in tokens if (event := reader.push(token))]
+    expected = places(events)
+    errors = set(data.draw(st.lists(st.sampled_from(sorted(dict(expected))), max_size=4)))
+    errors = {at for at in errors if at % isa.INSTRUCTION_TOKENS == 0}
+    scanner = Scanner(VOCABULARY, {at // isa.INSTRUCTION_TOKENS for at in errors})
+    scanner.stack.append(0)
+    ids = np.array([IDS[token] for token in tokens], np.int32)
+    cuts = data.draw(st.lists(st.integers(0, len(ids)), max_size=4))
+    written = []
+    for chunk in np.split(ids, sorted(cuts)):
+        scanner.push(chunk)
+        written += scanner.take_written()
+    flattened = [(stream, byte) for stream, part in written for byte in part]
+    assert flattened == [(2 if at in errors else 1, byte) for at, byte in expected]
+    assert bytes(scanner.output) == bytes(byte for at, byte in expected if at not in errors)
+    assert bytes(scanner.errors) == bytes(byte for at, byte in expected if at in errors)

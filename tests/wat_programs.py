@@ -48,7 +48,7 @@ def agreed(
         call=None if call is None else tuple(call),
         name="test.wat",
     )
-    assert (ours.trap, ours.output) == (theirs.trap, theirs.output)
+    assert (ours.trap, ours.output, ours.errors) == (theirs.trap, theirs.output, theirs.errors)
     assert ours.exit_code == theirs.exit_code
     if program.has_result and ours.trap is None:
         assert ours.value == (theirs.value or 0)

@@ -13,8 +13,9 @@
 #define TRANSPUTER_INLINE extern inline __attribute__((gnu_inline))
 #endif
 
-/* Writes the low byte of `byte`. */
+/* Write the low byte of `byte` to standard output, to standard error. */
 TRANSPUTER_IMPORT("output") void transputer_output(int byte);
+TRANSPUTER_IMPORT("error") void transputer_error(int byte);
 /* Byte number `k` of the input (from 0), or -1 when `k` is the length of the input. A larger
  * `k` must not be asked for. */
 TRANSPUTER_IMPORT("input") int transputer_input(int k);

@@ -16,11 +16,7 @@ extern "C" {
 
 /* Write the low byte of `byte` to standard output, to standard error. */
 TRANSPUTER_IMPORT("output") void transputer_output(int byte);
-#ifdef TRANSPUTER_ERROR_STREAM
 TRANSPUTER_IMPORT("error") void transputer_error(int byte);
-#else
-#define transputer_error transputer_output
-#endif
 /* Byte number `k` of the input (from 0), or -1 when `k` is the length of the input. A larger
  * `k` must not be asked for. */
 TRANSPUTER_IMPORT("input") int transputer_input(int k);

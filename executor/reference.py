@@ -1,8 +1,8 @@
 """wasmtime as the reference: runs the module that a program was compiled from.
 
 The imports (``transputer.output``, ``error``, ``input``, ``exit``) mean what they mean to the
-machine, traps get the names of ``compiler.isa.TRAPS`` and ``compiler.program.TRAP_REASONS``, a memory grows no
-further than the machine's can, and an endless run ends at a limit.
+machine, traps get the names of ``compiler.isa.TRAPS`` and ``compiler.program.TRAP_REASONS``, a
+memory grows no further than the machine's can, and an endless run ends at a limit.
 """
 
 from __future__ import annotations

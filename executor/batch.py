@@ -53,12 +53,14 @@ class BatchResult:
     Attributes:
         result: of a run that came to its end, by a trap too; else None.
         error: why it did not; else None.
-        output: the bytes that the program wrote, up to an error too.
+        output, errors: the bytes that the program wrote to standard output and standard error, up
+            to an error of ours too.
     """
 
     result: RunResult | None
     error: TransputerError | None
     output: bytes = b""
+    errors: bytes = b""
 
     @property
     def exit_code(self) -> int:

@@ -73,7 +73,7 @@ class Worker:
             for _ in execution.chunks():
                 pass
             result = execution.result()
-            return BatchResult(replace(result, _vocabulary=()), None, result.output)
+            return BatchResult(replace(result, _vocabulary=()), None, result.output, result.errors)
         except TransputerError as error:
             reason = error
         except MemoryError:
@@ -82,7 +82,10 @@ class Worker:
             reason = TransputerError(
                 f"a bug in transputer, please report it: {type(error).__name__}: {error}"
             )
-        return BatchResult(None, reason, bytes(execution.reader.output) if execution else b"")
+        if execution is None:
+            return BatchResult(None, reason)
+        reader = execution.reader
+        return BatchResult(None, reason, bytes(reader.output), bytes(reader.errors))
 
     def _prepare(self, job: BatchJob) -> Job:
         if not isinstance(job.program, str | os.PathLike):

@@ -105,14 +105,20 @@ def _job(fields: dict[str, Any], options: argparse.Namespace, stdin: bytes) -> B
     return BatchJob(Path(program), args, stdin, None if call is None else parse_call(call))
 
 
+def _text(name: str, data: bytes) -> dict[str, object]:
+    try:
+        return {name: data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(data).decode("ascii")}
+
+
 def _described(job: BatchJob, result: BatchResult) -> dict[str, object]:
-    """A result as a line of JSON; output that is no text as base64."""
+    """A result as a line of JSON; what is written and is no text as base64."""
     described: dict[str, object] = {"file": str(job.program), "args": list(job.args)}
     described["exit_code"] = result.exit_code
-    try:
-        described["output"] = result.output.decode("utf-8")
-    except UnicodeDecodeError:
-        described["output_base64"] = base64.b64encode(result.output).decode("ascii")
+    described |= _text("output", result.output)
+    if result.errors:
+        described |= _text("errors", result.errors)
     if result.error is not None:
         described["error"] = str(result.error)
     if result.result is not None:

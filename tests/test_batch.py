@@ -116,7 +116,8 @@ def test_a_file_of_runs(tmp_path: Path) -> None:
     source, stdin = tmp_path / "p.c", tmp_path / "in"
     source.write_text(
         "#include <stdio.h>\nint twice(int a) { return 2 * a; }\n"
-        "int main(int argc, char **argv) { int c = getchar(); putchar(c); return argc * K; }"
+        "int main(int argc, char **argv) { int c = getchar(); putchar(c); if (c == 255)"
+        ' fputs("e", stderr); return argc * K; }'
     )
     stdin.write_bytes(b"\xff")
     batch = lines(
@@ -134,9 +135,9 @@ def test_a_file_of_runs(tmp_path: Path) -> None:
     results = [json.loads(line) for line in out.splitlines()]
     assert all(result.pop("tokens") > 5 for result in results)
     assert results == [
-        {"file": name, "args": ["x", "é"], "exit_code": 9, "output_base64": "/w=="},
+        {"file": name, "args": ["x", "é"], "exit_code": 9, "output_base64": "/w==", "errors": "e"},
         {"file": name, "args": [], "exit_code": 3, "output_base64": "ww=="},
-        {"file": name, "args": ["y"], "exit_code": 6, "output_base64": "/w=="},
+        {"file": name, "args": ["y"], "exit_code": 6, "output_base64": "/w==", "errors": "e"},
         {"file": name, "args": [], "exit_code": 0, "output": "", "value": 8},
         {"file": str(ADD), "args": [], "exit_code": 0, "output": "\x08"},
     ]

@@ -135,7 +135,7 @@ def test_a_file_of_runs(tmp_path: Path) -> None:
     results = [json.loads(line) for line in out.splitlines()]
     assert all(result.pop("tokens") > 5 for result in results)
     assert results == [
-        {"file": name, "args": ["x", "é"], "exit_code": 9, "output_base64": "/w==", "errors": "e"},
+        {"file": name, "args": ["x", "é"], "exit_code": 9, "output_base64": "/w=="},
         {"file": name, "args": [], "exit_code": 3, "output_base64": "ww=="},
         {"file": name, "args": ["y"], "exit_code": 6, "output_base64": "/w==", "errors": "e"},
         {"file": name, "args": [], "exit_code": 0, "output": "", "value": 8},

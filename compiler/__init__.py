@@ -30,6 +30,7 @@ def compile_program(
     opt: str = "-O2",
     include: Sequence[PathLike] = (),
     define: Sequence[str] = (),
+    flags: Sequence[str] = (),
     clang: PathLike | None = None,
     sysroot: PathLike | None = None,
     libc: str | None = None,
@@ -44,8 +45,8 @@ def compile_program(
         call: ``(function, *arguments)``: a program that calls this function of a C file, or
             export of a module, with i32 arguments, instead of the program's own entry.
         entry: the export to run instead of the usual ones, for modules.
-        opt, include, define, clang, sysroot, libc, stack_bytes, memory_bytes: for C and C++, see
-            :func:`compiler.frontend.to_wasm`.
+        opt, include, define, flags, clang, sysroot, libc, stack_bytes, memory_bytes: for C and
+            C++, see :func:`compiler.frontend.to_wasm`.
 
     Raises:
         UsageError: for arguments that make no sense or a file that cannot be read.
@@ -68,6 +69,7 @@ def compile_program(
         opt=opt,
         include=include,
         define=define,
+        flags=flags,
         exports=called if is_c else (),
         clang=clang,
         sysroot=sysroot,

@@ -47,6 +47,7 @@ def to_wasm(
     opt: str = "-O2",
     include: Sequence[str | os.PathLike[str]] = (),
     define: Sequence[str] = (),
+    flags: Sequence[str] = (),
     exports: Sequence[str] = (),
     clang: str | os.PathLike[str] | None = None,
     sysroot: str | os.PathLike[str] | None = None,
@@ -62,6 +63,7 @@ def to_wasm(
         opt: ``-O0`` to ``-O3``, ``-Os`` or ``-Oz``; this and what follows is for C and C++.
         include: folders to search for headers.
         define: macros, ``NAME`` or ``NAME=VALUE``.
+        flags: more flags for the compiler: language, warnings, macros and ``-f...``.
         exports: functions to export: to call one instead of running ``main``, which then need not
             exist.
         clang: a system clang to use instead of the bundled zig.
@@ -90,6 +92,7 @@ def to_wasm(
             opt=opt,
             include=include,
             define=define,
+            flags=flags,
             exports=exports,
             libc=libc or default_libc(sources),
             stack_bytes=stack_bytes,

@@ -13,6 +13,7 @@ class Preprocessing(TypedDict, total=False):
     opt: str
     include: Sequence[str | os.PathLike[str]]
     define: Sequence[str]
+    flags: Sequence[str]
 
 
 class COptions(Preprocessing, total=False):
@@ -35,4 +36,6 @@ def preprocessing(options: COptions) -> Preprocessing:
         part["include"] = options["include"]
     if "define" in options:
         part["define"] = options["define"]
+    if "flags" in options:
+        part["flags"] = options["flags"]
     return part

@@ -11,6 +11,7 @@ Two C libraries can be linked: ``wasi``, the whole standard library (see ``wasi_
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -36,6 +37,11 @@ TINY, WASI = "tiny", "wasi"
 LIBRARIES = (WASI, TINY)
 """The C libraries that a program can be linked with."""
 DEFAULT_LIBC = WASI
+_ALLOWED_FLAG = re.compile(
+    r"-(std=|W(?![alp],)|[DUI]).+|-f[\w-]+(=[\w-]+)?|-w|-ansi|-pedantic(-errors)?"
+)
+"""Flags that change what a C file means or what is said of it, and neither what is made of it nor
+which other files are read."""
 
 _LONGEST_STEM = 50
 
@@ -47,6 +53,7 @@ def compile_c(
     opt: str = "-O2",
     include: Sequence[str | os.PathLike[str]] = (),
     define: Sequence[str] = (),
+    flags: Sequence[str] = (),
     exports: Sequence[str] = (),
     libc: str = DEFAULT_LIBC,
     stack_bytes: int | None = None,
@@ -56,6 +63,7 @@ def compile_c(
     """Compiles and links C and C++ files with one of the libraries.
 
     Args:
+        flags: more flags for the compiler, after our own.
         exports: names of functions to export; with any, the program needs no ``main``, and
             ``main`` is not its entry.
         libc: one of ``LIBRARIES``; C++ needs ``wasi``.
@@ -70,19 +78,19 @@ def compile_c(
         UsageError: no usable cache folder, no such library.
     """
     place = Place(file=", ".join(map(str, sources)))
-    options = (opt, *_search_flags(include, define))
+    options = _options(opt, include, define, flags)
     kit, debug = _kit(toolchain, libc, sources, timeout), _debug_flags(toolchain)
     with tempfile.TemporaryDirectory(prefix="transputer-") as name:
         objects, messages, types = [], [], set[str]()
         for number, source in enumerate(sources):
             target = Path(name) / str(number) / f"{_stem(source)}.o"
             target.parent.mkdir()
-            flags = (*kit.flags(source), *options)
-            command = (*flags, *debug, "-c", as_argument(source), "-o", str(target))
+            known = (*kit.flags(source), *options)
+            command = (*known, *debug, "-c", as_argument(source), "-o", str(target))
             messages.append(_clang(toolchain, command, source, kit, timeout))
             objects.append(target)
             if kit.needs_types:
-                types |= wasi_library.float_types(toolchain, flags, source, timeout)
+                types |= wasi_library.float_types(toolchain, known, source, timeout)
         output = Path(name) / f"{_stem(sources[0])}.wasm"  # names the module
         command = (
             *toolchain.linker, "--no-entry", "--error-limit=20",
@@ -105,6 +113,7 @@ def preprocess(
     opt: str = "-O2",
     include: Sequence[str | os.PathLike[str]] = (),
     define: Sequence[str] = (),
+    flags: Sequence[str] = (),
     libc: str = DEFAULT_LIBC,
     timeout: float = TIMEOUT_SECONDS,
 ) -> str:
@@ -114,7 +123,7 @@ def preprocess(
         CompileError: the preprocessor's messages, or no end after ``timeout`` seconds.
     """
     kit = _kit(toolchain, libc, [source], timeout)
-    options = (opt, *_search_flags(include, define), "-P")
+    options = (*_options(opt, include, define, flags), "-P")
     return _preprocessed(toolchain, kit, source, options, timeout).decode("utf-8", "replace")
 
 
@@ -125,6 +134,7 @@ def fingerprint(
     opt: str = "-O2",
     include: Sequence[str | os.PathLike[str]] = (),
     define: Sequence[str] = (),
+    flags: Sequence[str] = (),
     exports: Sequence[str] = (),
     libc: str = DEFAULT_LIBC,
     stack_bytes: int | None = None,
@@ -138,14 +148,14 @@ def fingerprint(
         UsageError: as ``compile_c``.
     """
     kit = _kit(toolchain, libc, sources, timeout)
-    options = (opt, *_search_flags(include, define))
+    options = _options(opt, include, define, flags)
     tools = {Path(command[0]) for command in (toolchain.clang, toolchain.linker)}
     for types in ((), ("double",), ("fp128",)):
         tools |= set(kit.libraries(types))
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(tools)]
-    flags = [(str(source), kit.flags(source)) for source in sources]
+    known = [(str(source), kit.flags(source)) for source in sources]
     layout = kit.layout(stack_bytes, memory_bytes)
-    names = (toolchain.identity, options, flags, layout, tuple(exports), libc)
+    names = (toolchain.identity, options, known, layout, tuple(exports), libc)
     parts = [repr((names, states)).encode("utf-8", "surrogatepass")]
     for source in sources:
         text = _preprocessed(toolchain, kit, source, options, timeout)
@@ -189,10 +199,19 @@ def _kit(toolchain: Toolchain, libc: str, sources: Sequence[Path], timeout: floa
     return tiny_library.kit(toolchain, timeout)
 
 
-def _search_flags(
-    include: Sequence[str | os.PathLike[str]], define: Sequence[str]
+def _options(
+    opt: str,
+    include: Sequence[str | os.PathLike[str]],
+    define: Sequence[str],
+    flags: Sequence[str],
 ) -> tuple[str, ...]:
-    return (*(f"-I{os.fspath(path)}" for path in include), *(f"-D{text}" for text in define))
+    """The user's options as arguments of clang."""
+    for flag in flags:
+        if not _ALLOWED_FLAG.fullmatch(flag):
+            kinds = "-std=..., -w, -W..., -f..., -D..., -U..., -I..., -ansi, -pedantic"
+            raise UsageError(f"{flag}: not a flag that can be passed on; these can: {kinds}")
+    folders = (f"-I{os.fspath(path)}" for path in include)
+    return (opt, *folders, *(f"-D{text}" for text in define), *flags)
 
 
 def _debug_flags(toolchain: Toolchain) -> tuple[str, ...]:

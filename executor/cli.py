@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -149,6 +150,13 @@ def _compile_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     group.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
     group.add_argument(
+        "--cflags",
+        metavar="FLAGS",
+        type=_flags,
+        default=(),
+        help="more flags for the compiler, as --cflags='-std=gnu89 -fwrapv -w'",
+    )
+    group.add_argument(
         "--with",
         dest="more",
         action="append",
@@ -273,6 +281,14 @@ def _bytes(text: str) -> int:
 def _duration(text: str) -> float:
     """A number of seconds, 0 allowed."""
     return 0.0 if text == "0" else _seconds(text)
+
+
+def _flags(text: str) -> tuple[str, ...]:
+    """Flags as a shell takes them apart."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
 def _seconds(text: str) -> float:

@@ -44,6 +44,7 @@ def c_options(options: argparse.Namespace) -> COptions:
         "opt": f"-O{options.opt}",
         "include": tuple(options.include),
         "define": tuple(options.define),
+        "flags": options.cflags,
         "clang": options.clang,
         "sysroot": options.sysroot,
         "libc": options.libc,

@@ -17,8 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from compiler import compile_wasm, toolchain, wasi_library
+from compiler import compile_wasm
 from compiler.errors import CompileError, LimitError, TransputerError
+from compiler.frontend import to_wasm
 from compiler.program import Program
 from executor.checking import compare
 from executor.checkpoint import Checkpoint
@@ -68,16 +69,7 @@ def compiled(
     Raises:
         CompileError: the compiler's or linker's messages.
     """
-    tools = toolchain.find_toolchain()
-    tools = replace(tools, clang=(*tools.clang, "-w", *flags))
-    return toolchain.compile_c(
-        tools, [source], opt=opt, include=include, libc=toolchain.WASI, stack_bytes=1 << 20
-    )[0]
-
-
-def prepare() -> None:
-    """Has the C library compiled, with the flags that are meant for it, if it is not cached."""
-    wasi_library.kit(toolchain.find_toolchain(), cxx=False)
+    return to_wasm(source, opt=opt, include=include, flags=("-w", *flags), libc="wasi").wasm
 
 
 def judge(

@@ -197,6 +197,20 @@ def test_a_call_prints_the_value_by_its_c_type(
     assert run("run", "--call", call, gcd_c) == (0, printed, "")
 
 
+def test_flags_for_the_compiler_hold_for_programs_and_calls(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "old.c"
+    path.write_text("int f(int x) { return x + ADD; }\nmain() { return f(1); }\n")
+    flags = "--cflags=-std=gnu89 -w '-DADD=2 + 3'"
+    assert run("run", flags, path) == (6, "", "")
+    assert run("run", flags, "--call", "f(4)", path) == (0, "9\n", "")
+    for wrong, message in (
+        ("--cflags='", "No closing quotation"),
+        ("--cflags=-c", "-c: not a flag"),
+    ):
+        code, _, err = run("run", wrong, path)
+        assert code == 125 and message in err
+
+
 def test_a_call_can_be_negative_and_is_checked(run: Run, gcd_c: Path) -> None:
     code, out, err = run("run", "--check", "--call", "low()", gcd_c)
     assert (code, out) == (0, "-1\n")

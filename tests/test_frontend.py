@@ -132,6 +132,14 @@ def test_several_files_folders_and_macros_make_one_program(tmp_path):
     assert run(source.wasm).exit_code == 41
 
 
+def test_flags_for_the_compiler_change_what_a_file_means(tmp_path):
+    path = tmp_path / "old.c"
+    path.write_text("twice(x) { return 2 * x; }\nmain() { return twice(VALUE) + inline(1); }\n")
+    with path.open("a") as file:
+        file.write("inline(x) { return x; }\n")  # no keyword in C89
+    assert run(to_wasm(path, flags=["-std=c89", "-w", "-DVALUE=4"]).wasm).exit_code == 9
+
+
 def test_exports_make_single_functions_callable_without_main():
     wasm = compiled(
         "int twice(int x) { return 2 * x; } int half(int x) { return x / 2; }", exports=("half",)

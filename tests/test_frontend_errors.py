@@ -79,6 +79,9 @@ def test_options_that_make_no_sense(tmp_path):
         assert "pages of 64K" in refusal(path, UsageError, memory_bytes=size)
     assert "fit the memory" in refusal(path, memory_bytes=65536)
     assert "no such compiler" in refusal(path, UsageError, clang="/nowhere/clang")
+    for flag in ("-c", "-mcpu=generic", "-Wl,-v", "-o", "b.c", "--target=x86_64", "-std=", "-E"):
+        assert f"{flag}: not a flag that" in refusal(path, UsageError, flags=[flag])
+    assert "unknown" in refusal(path, flags=["-fno-such-flag"])
 
 
 def test_a_system_s_library_that_is_not_there(tmp_path, monkeypatch):

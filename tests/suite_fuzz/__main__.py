@@ -28,7 +28,6 @@ from differential import (
     compiled,
     judge,
     judged,
-    prepare,
     table,
 )
 from suite_fuzz.csmith import Csmith, Settings, find_csmith, settings
@@ -126,7 +125,6 @@ def main() -> int:
         print(f"suite_fuzz: skipped: {error}", file=sys.stderr)
         return 0 if options.optional else UNAVAILABLE_EXIT
     print(f"{options.n} programs, seeds from {options.seed}", flush=True)
-    prepare()
     start = time.monotonic()
     verdicts = []
     for verdict in until_judged(

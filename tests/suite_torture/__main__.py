@@ -31,7 +31,6 @@ from differential import (
     counted,
     judge,
     judged,
-    prepare,
     table,
 )
 from executor.reference import ReferenceResult
@@ -124,7 +123,6 @@ def main() -> int:
         listed = [task for task in tasks if (task[0].name, task[1]) in left_out]
         return right_with_plain_zig(listed)
     tasks = [task for task in tasks if (task[0].name, task[1]) not in left_out]
-    prepare()
     start = time.monotonic()
     results = Results(options.results)
     known = [v for p, opt in tasks if (v := results.known.get((p.name, opt)))]

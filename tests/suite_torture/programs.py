@@ -45,8 +45,8 @@ class TortureProgram:
     def flags(self) -> tuple[str, ...]:
         """For the compiler: the suite's, and those that the file asks for wherever it runs."""
         text = self.path.read_text("latin-1")
-        asked = [a or b for a, b in _DIRECTIVE.findall(text)]
-        own = [flag for text in asked for flag in text.split() if _PASSED_ON.fullmatch(flag)]
+        asked = " ".join(a or b.replace('"', " ") for a, b in _DIRECTIVE.findall(text)).split()
+        own = [flag for flag in asked if _PASSED_ON.fullmatch(flag)]
         return (*_FLAGS, *(_IEEE_FLAGS if "/" in self.name else ()), *own)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from compiler.errors import LimitError, TransputerError, UsageError
+from executor.demo.options import add_options as add_demo_options
 
 VERB_ERROR = 2
 RUN_ERROR, RUN_LIMIT = 125, 124
@@ -108,6 +109,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     info.add_argument(
         "--engine", choices=("native",), help="what the engine takes each head and neuron for"
     )
+
+    add_demo_options(add("demo", "Watch a program at work inside the model."))
     if arguments[:1] and arguments[0] in ("run", "trace", "check"):
         return _split_dashes(parser.parse_args([_mark(argument) for argument in arguments]))
     return parser.parse_args(arguments)
@@ -312,6 +315,11 @@ def _verb(name: str) -> Callable[[argparse.Namespace], int]:
         from executor.cli_build import build_verb
 
         return build_verb
+
+    if name == "demo":
+        from executor.demo.verb import demo_verb
+
+        return demo_verb
     from executor import cli_tools
 
     return {

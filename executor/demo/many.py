@@ -1,0 +1,170 @@
+"""``transputer demo ... --all``: collections solved inside the model, and each answer checked.
+
+Checks: wasmtime runs the same module and must print the same; a Sudoku must keep to its rules, and
+the model must have found that there is no second solution; an assignment must add up, and the
+potentials in the program's memory, as the trace leaves it, must prove it optimal; where SciPy is
+installed, its cost must be the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from compiler.errors import UsageError
+from executor.demo import hungarian, sudoku
+from executor.demo.hungarian import HungarianScene, Matrix
+from executor.demo.options import N_PROBLEMS
+from executor.demo.scene import PROGRAMS, Scene
+from executor.demo.stage import Show
+from executor.demo.sudoku import SudokuScene
+from executor.loading import open_checkpoint
+from executor.reference import run_reference
+from executor.runner import RunResult
+
+PUZZLES = PROGRAMS / "data" / "sudokus.txt"
+WRONG = 1
+"""Exit code if an answer is wrong."""
+S = TypeVar("S", bound=Scene)
+
+
+@dataclass(frozen=True)
+class Collection(Generic[S]):
+    """Problems of one kind.
+
+    Attributes:
+        scenes: the problems.
+        checks: what is checked, for the last line.
+        head: of the table's columns that ``row`` fills.
+        row: what is to be said about a solved problem.
+        wrong: what is wrong with an answer, empty for nothing.
+    """
+
+    scenes: Sequence[S]
+    checks: str
+    head: str
+    row: Callable[[S], str]
+    wrong: Callable[[S, RunResult], str]
+
+
+def check_all(options: argparse.Namespace) -> int:
+    """Solve and check; 1 if an answer is wrong. Prints a table as it goes."""
+    _refuse_view_options(options)
+    if options.demo == "sudoku":
+        return solve(sudokus())
+    count = N_PROBLEMS if options.count is None else options.count
+    if count == 0:
+        raise UsageError("--count 0: there must be at least one problem")
+    return solve(assignments(count, options.seed or 0))
+
+
+def _refuse_view_options(options: argparse.Namespace) -> None:
+    given = options.puzzle if options.demo == "sudoku" else options.matrix or options.random
+    if given is not None:
+        raise UsageError("--all solves the problems of a collection; leave yours out")
+    if options.record or options.speed:
+        raise UsageError("--all shows a table, which cannot be recorded or slowed down")
+
+
+def solve(collection: Collection[S]) -> int:
+    """Run every scene to its end and check it."""
+    program = collection.scenes[0].task.compiled()
+    model = open_checkpoint(None)
+    print(f"  no  {collection.head}      tokens  tokens/s  answer")
+    tokens, seconds, failures = 0, 0.0, 0
+    began = time.perf_counter()
+    for number, scene in enumerate(collection.scenes, start=1):
+        show = Show(scene, program, model)
+        for _ in show.frames():
+            pass
+        result = show.result()
+        reference = run_reference(
+            program.wasm,
+            input=program.input_bytes(scene.task.args, scene.task.stdin),
+            name=program.name,
+        )
+        wrong = collection.wrong(scene, result)
+        if (result.output, result.exit_code) != (reference.output, reference.exit_code):
+            wrong = "wasmtime prints something else"
+        failures += bool(wrong)
+        tokens, seconds = tokens + result.n_trace, seconds + show.model_seconds
+        speed = result.n_trace / max(show.model_seconds, 1e-9)
+        row = f"{number:>4}  {collection.row(scene)}  {result.n_trace:>10,}  {speed:>8.2g}"
+        print(f"{row}  {wrong or 'right'}", flush=True)
+    right = len(collection.scenes) - failures
+    print(
+        f"{right} of {len(collection.scenes)} right ({collection.checks}): {tokens:,} tokens, "
+        f"{tokens / max(seconds, 1e-9):,.0f} tokens/s, {time.perf_counter() - began:.0f} s in all"
+    )
+    return WRONG if failures else 0
+
+
+def sudokus() -> Collection[SudokuScene]:
+    """The puzzles of ``programs/data/sudokus.txt``."""
+    lines = PUZZLES.read_text("utf-8").split()
+    return Collection(
+        [SudokuScene(sudoku.read_puzzle(line)) for line in lines],
+        "wasmtime prints the same; the rules; no second solution",
+        "clues  guesses",
+        lambda scene: f"{scene.clues:>5}  {scene.guesses:>7}",
+        wrong_sudoku,
+    )
+
+
+def wrong_sudoku(scene: SudokuScene, result: RunResult) -> str:
+    """What is wrong with the solutions that the model has found."""
+    solutions = sudoku.found_solutions(result.output)
+    if len(solutions) != 1:
+        return f"{len(solutions)} solutions"
+    return sudoku.problem(scene.puzzle, solutions[0])
+
+
+def assignments(count: int, seed: int) -> Collection[HungarianScene]:
+    """Random assignment problems of every size up to 20 x 20 and of several kinds of costs."""
+    scipy = scipy_cost([[0]]) is not None
+    return Collection(
+        [HungarianScene(matrix) for matrix in random_problems(count, seed)],
+        "wasmtime prints the same; the costs; the potentials prove them optimal"
+        + ("; SciPy" if scipy else ""),
+        " size  optimal cost",
+        lambda scene: f"{len(scene.matrix):>2}x{len(scene.matrix):<2}  {scene.cost:>12}",
+        wrong_assignment,
+    )
+
+
+def random_problems(count: int, seed: int) -> Iterator[Matrix]:
+    """Sizes from 20 down and round again; costs of two digits, of few values, of all values."""
+    chosen = random.Random(seed)
+    kinds = ((1, 99), (0, 3), (-1000, 1000), (-hungarian.MAX_COST, hungarian.MAX_COST))
+    for number in range(count):
+        n = hungarian.MAX_N - number % hungarian.MAX_N
+        least, most = kinds[number // hungarian.MAX_N % len(kinds)]
+        yield tuple(tuple(chosen.randint(least, most) for _ in range(n)) for _ in range(n))
+
+
+def wrong_assignment(scene: HungarianScene, result: RunResult) -> str:
+    """What is wrong with the assignment, or with the proof that none costs less."""
+    columns, cost = hungarian.read_answer(result.output)
+    wrong = hungarian.problem(scene.matrix, columns, cost)
+    memory = scene.memory
+    assert memory is not None
+    if not wrong and memory.cost.tolist() != [list(row) for row in scene.matrix]:
+        wrong = "the program's memory holds another matrix"
+    other = scipy_cost(scene.matrix)
+    if not wrong and other is not None and other != cost:
+        wrong = f"SciPy finds {other}, not {cost}"
+    return wrong or hungarian.unproven(memory, cost)
+
+
+def scipy_cost(matrix: Sequence[Sequence[int]]) -> int | None:
+    """The least cost according to SciPy; None where that is not installed."""
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError:
+        return None
+    rows, columns = linear_sum_assignment(matrix)
+    return sum(int(matrix[i][j]) for i, j in zip(rows.tolist(), columns.tolist(), strict=True))

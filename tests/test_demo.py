@@ -75,6 +75,8 @@ def test_a_random_matrix_is_the_same_for_a_seed() -> None:
 
 
 TWICE = "55" + "0" * 79
+TWO_WAYS = "".join("0" if i in (32, 35, 41, 44) else c for i, c in enumerate(EASY_SOLVED))
+"""The four blanks hold two digits crosswise."""
 WRONG_PUZZLES = {
     "123": "81 cells, row by row; this one has 3",
     EASY + "0": "this one has 82",
@@ -86,7 +88,7 @@ WRONG_PUZZLES = {
     "5" + "0" * 8 + "5" + "0" * 71: "contradicts itself: column 1 has two of 5",
     "5" + "0" * 9 + "5" + "0" * 70: "contradicts itself: box 1 has two of 5",
     EASY[:2] + "1" + EASY[3:]: "this puzzle has no solution",
-    EASY[:2] + "0" * 79: "this puzzle has more than one solution",
+    TWO_WAYS: "this puzzle has more than one solution",
 }
 WRONG_MATRICES = {
     "1 2; 3": "not square: it has 2 rows, row 2 has 1",
@@ -153,7 +155,7 @@ def recorded(scene: Scene, most: int) -> tuple[MemoryWatch, Replay, list[str]]:
     return MemoryWatch(program, VOCABULARY), Replay(program), tokens
 
 
-def moments(scene: Scene, most: int, step: int) -> Iterator[bytes]:
+def moments(scene: Scene, most: int, step: int) -> Iterator[bytearray]:
     """Shows a recorded run step by step; after each step yields the memory by the replay."""
     watch, replay, tokens = recorded(scene, most)
     for at in range(0, len(tokens), step):
@@ -162,10 +164,10 @@ def moments(scene: Scene, most: int, step: int) -> Iterator[bytes]:
         scene.look(watch)
         for token in part:
             replay.push(token)
-        yield bytes(replay.memory)
+        yield replay.memory
 
 
-def digits_in(memory: bytes, address: int) -> str:
+def digits_in(memory: bytearray, address: int) -> str:
     """The cells of one ``grid`` of sudoku.c that are placed, 0 for the others."""
     words = struct.unpack_from("<57I", memory, address)
     cells = []
@@ -187,19 +189,19 @@ def test_the_grid_on_show_is_the_program_s_memory() -> None:
     scene = SudokuScene(HARDEST)
     at = addresses(scene.task.compiled(), ["grids", "guesses"])
     seen = set()
-    for memory in moments(scene, 200_000, 4001):
+    for memory in moments(scene, 150_000, 4001):
         assert scene.guesses == struct.unpack_from("<i", memory, at["guesses"])[0]
         if scene.board is not None:
             digits = digits_in(memory, at["grids"] + 228 * scene.board.depth)
             assert shown_digits(scene.picture(80, 20)) == digits
             seen.add((scene.board.depth, digits))
-    assert len(seen) >= 15 and max(depth for depth, _ in seen) >= 2
+    assert len(seen) >= 12 and max(depth for depth, _ in seen) >= 2
 
 
 def test_what_is_shown_comes_from_the_trace_and_not_from_the_puzzle() -> None:
     """The trace of another puzzle shows that puzzle's cells."""
     other, scene = SudokuScene(EASY), SudokuScene("0" * 81)
-    watch, _, tokens = recorded(other, 60_000)
+    watch, _, tokens = recorded(other, 50_000)
     scene.begin(other.task.compiled())
     watch.push(np.array([IDS[token] for token in tokens], np.int32))
     scene.look(watch)
@@ -209,11 +211,11 @@ def test_what_is_shown_comes_from_the_trace_and_not_from_the_puzzle() -> None:
 
 
 def test_the_matching_on_show_is_the_program_s_memory() -> None:
-    matrix = hungarian.random_matrix(5, 3, most=60)
+    matrix = hungarian.random_matrix(4, 3, most=60)
     scene = HungarianScene(matrix)
     at = addresses(scene.task.compiled(), hungarian.VARIABLES)
     matchings = set()
-    for memory in moments(scene, 1_000_000, 997):
+    for memory in moments(scene, 1_000_000, 499):
         row_of, col_of = (
             struct.unpack_from("<20i", memory, at[name]) for name in ("row_of", "col_of")
         )
@@ -228,9 +230,9 @@ def test_the_matching_on_show_is_the_program_s_memory() -> None:
             else:
                 assert shown is None
         matchings.add(col_of)
-    assert len(matchings) >= 6
+    assert len(matchings) >= 5
     assert scene.cost == str(many.scipy_cost(matrix) or scene.cost)
-    assert scene.counters().startswith("rows assigned 5 of 5")
+    assert scene.counters().startswith("rows assigned 4 of 4")
 
 
 class Still(Show):
@@ -252,7 +254,7 @@ SCENES = (
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_picture_fits_every_terminal(scene: Scene) -> None:
-    watch, _, tokens = recorded(scene, 60_000)
+    watch, _, tokens = recorded(scene, 30_000)
     before = compose(Still(scene, watch), 80, 24)
     watch.push(np.array([IDS[token] for token in tokens], np.int32))
     scene.look(watch)
@@ -265,7 +267,7 @@ def test_a_picture_fits_every_terminal(scene: Scene) -> None:
 
 def test_a_matrix_of_20_by_20_is_whole_at_80_by_24() -> None:
     scene = SCENES[1]
-    watch, _, tokens = recorded(scene, 400_000)
+    watch, _, tokens = recorded(scene, 250_000)
     watch.push(np.array([IDS[token] for token in tokens], np.int32))
     scene.look(watch)
     lines = [line.plain for line in compose(Still(scene, watch), 80, 24)]

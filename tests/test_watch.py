@@ -13,13 +13,14 @@ from compiler import compile_program, compile_wasm
 from compiler.errors import UsageError
 from compiler.frontend import to_wasm
 from compiler.program import Program
-from compiler.toolchain import ENTRY
+from compiler.toolchain import ENTRY, TINY
 from executor.oracle import trace_tokens
 from executor.replay import Replay
 from executor.watch import MemoryWatch, addresses
 from test_scan import IDS, VOCABULARY
 from wat_programs import compiled
 
+PROGRAMS = Path(__file__).parent.parent / "programs"
 WIDTHS = """(module (memory 1) (data (i32.const 8) "abcdefgh")
   (func $store (param i32 i32) (result i32)
     (i32.store16 offset=2 (local.get 0) (local.get 1))
@@ -74,14 +75,14 @@ def test_stores_of_all_widths_up_to_a_trap(end: str) -> None:
     [("sort.c", (), b"3 1 2"), ("ackermann.c", ("1", "2"), b""), ("hungarian.c", (), b"2 1 2 3 4")],
 )
 def test_programs_in_chunks(name: str, args: tuple[str, ...], stdin: bytes) -> None:
-    program = compile_program(Path(__file__).parent.parent / "programs" / name)
+    program = compile_program(PROGRAMS / name, libc=TINY)
     assert agrees(program, args, stdin) > 20
 
 
 def test_a_variable_is_found_by_its_name(tmp_path: Path) -> None:
     source = tmp_path / "variables.c"
     source.write_text(VARIABLES)
-    module = to_wasm(source, exports=(ENTRY, "row"))
+    module = to_wasm(source, exports=(ENTRY, "row"), libc=TINY)
     program = compile_wasm(module.wasm, module.name)
     at = addresses(program, ["row"])["row"]
     watch = MemoryWatch(program, VOCABULARY)

@@ -19,7 +19,7 @@ from compiler import compile_wasm
 from compiler.errors import UsageError
 from compiler.frontend import to_wasm
 from compiler.program import Program
-from compiler.toolchain import ENTRY
+from compiler.toolchain import ENTRY, TINY
 from executor.process import patience
 from executor.runner import RunResult
 from executor.watch import MemoryWatch
@@ -37,9 +37,12 @@ class Task:
     stdin: bytes = b""
 
     def compiled(self) -> Program:
-        """The program, whose module exports the variables. Raises CompileError."""
+        """The program, whose module exports the variables. Raises CompileError.
+
+        With the small C library most of the tokens are the algorithm's, not those of printf.
+        """
         with patience(f"compiling {self.file}; the first time, the C library too"):
-            built = to_wasm(PROGRAMS / self.file, exports=(ENTRY, *self.variables))
+            built = to_wasm(PROGRAMS / self.file, exports=(ENTRY, *self.variables), libc=TINY)
             return compile_wasm(built.wasm, built.name)
 
 

@@ -315,7 +315,6 @@ def _verb(name: str) -> Callable[[argparse.Namespace], int]:
         from executor.cli_build import build_verb
 
         return build_verb
-
     if name == "demo":
         from executor.demo.verb import demo_verb
 

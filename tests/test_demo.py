@@ -201,7 +201,7 @@ def test_the_grid_on_show_is_the_program_s_memory() -> None:
 def test_what_is_shown_comes_from_the_trace_and_not_from_the_puzzle() -> None:
     """The trace of another puzzle shows that puzzle's cells."""
     other, scene = SudokuScene(EASY), SudokuScene("0" * 81)
-    watch, _, tokens = recorded(other, 50_000)
+    watch, _, tokens = recorded(other, 60_000)
     scene.begin(other.task.compiled())
     watch.push(np.array([IDS[token] for token in tokens], np.int32))
     scene.look(watch)

@@ -11,7 +11,6 @@ import pytest
 from executor.demo import hungarian, many, sudoku
 from executor.demo.hungarian import HungarianScene, Memory, read_matrix
 from executor.demo.sudoku import SudokuScene
-from executor.runner import RunResult
 
 SOLVED = "534678912672195348198342567859761423426853791713924856961537284287419635345286179"
 PUZZLE = "".join(c if i % 3 else "0" for i, c in enumerate(SOLVED))
@@ -24,11 +23,6 @@ MEMORY = Memory(
     row_of=np.array([1, 0, 2]),
     col_of=np.array([1, 0, 2]),
 )
-
-
-def printed(output: bytes) -> RunResult:
-    """A run that printed this."""
-    return RunResult(output, 0, None, 0, 100, 100, None, ())
 
 
 def test_a_few_of_each_collection(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +38,9 @@ def test_a_few_of_each_collection(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_wrong_answer_counts(capsys: pytest.CaptureFixture[str]) -> None:
     problems = many.assignments(20, seed=1)
-    wrong = replace(problems, scenes=problems.scenes[-1:], wrong=lambda scene, result: "this is wrong")
+    wrong = replace(
+        problems, scenes=problems.scenes[-1:], wrong=lambda scene, output: "this is wrong"
+    )
     assert many.solve(wrong) == many.WRONG
     assert "this is wrong" in capsys.readouterr().out
 
@@ -73,16 +69,16 @@ def test_the_rules_of_sudoku(solution: str, wrong: str) -> None:
 
 def test_a_second_solution_is_wrong() -> None:
     scene, line = SudokuScene(PUZZLE), b"guesses: 0\n" + SOLVED.encode() + b"\n"
-    assert many.wrong_sudoku(scene, printed(line)) == ""
-    assert many.wrong_sudoku(scene, printed(line + line)) == "2 solutions"
-    assert many.wrong_sudoku(scene, printed(line[:-1])) == "0 solutions"
+    assert many.wrong_sudoku(scene, line) == ""
+    assert many.wrong_sudoku(scene, line + line) == "2 solutions"
+    assert many.wrong_sudoku(scene, line[:-1]) == "0 solutions"
 
 
 def judged(memory: Memory, output: bytes = ASSIGNED) -> str:
     """What is wrong with an answer for ``MATRIX``, SciPy aside."""
     scene = HungarianScene(MATRIX)
     scene.memory = memory
-    return many.wrong_assignment(scene, printed(output))
+    return many.wrong_assignment(scene, output)
 
 
 def test_an_assignment_must_add_up_and_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:

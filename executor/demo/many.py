@@ -24,7 +24,6 @@ from executor.demo.stage import Show
 from executor.demo.sudoku import SudokuScene
 from executor.loading import open_checkpoint
 from executor.reference import run_reference
-from executor.runner import RunResult
 
 PUZZLES = PROGRAMS / "data" / "sudokus.txt"
 WRONG = 1
@@ -41,14 +40,14 @@ class Collection(Generic[S]):
         checks: what is checked, for the last line.
         head: of the table's columns that ``row`` fills.
         row: what is to be said about a solved problem.
-        wrong: what is wrong with an answer, empty for nothing.
+        wrong: what is wrong with an output, empty for nothing.
     """
 
     scenes: Sequence[S]
     checks: str
     head: str
     row: Callable[[S], str]
-    wrong: Callable[[S, RunResult], str]
+    wrong: Callable[[S, bytes], str]
 
 
 def check_all(options: argparse.Namespace) -> int:
@@ -87,7 +86,7 @@ def solve(collection: Collection[S]) -> int:
             input=program.input_bytes(scene.task.args, scene.task.stdin),
             name=program.name,
         )
-        wrong = collection.wrong(scene, result)
+        wrong = collection.wrong(scene, result.output)
         if (result.output, result.exit_code) != (reference.output, reference.exit_code):
             wrong = "wasmtime prints something else"
         failures += bool(wrong)
@@ -115,9 +114,9 @@ def sudokus() -> Collection[SudokuScene]:
     )
 
 
-def wrong_sudoku(scene: SudokuScene, result: RunResult) -> str:
+def wrong_sudoku(scene: SudokuScene, output: bytes) -> str:
     """What is wrong with the solutions that the model has found."""
-    solutions = sudoku.found_solutions(result.output)
+    solutions = sudoku.found_solutions(output)
     if len(solutions) != 1:
         return f"{len(solutions)} solutions"
     return sudoku.problem(scene.puzzle, solutions[0])
@@ -146,9 +145,9 @@ def random_problems(count: int, seed: int) -> Iterator[Matrix]:
         yield tuple(tuple(chosen.randint(least, most) for _ in range(n)) for _ in range(n))
 
 
-def wrong_assignment(scene: HungarianScene, result: RunResult) -> str:
+def wrong_assignment(scene: HungarianScene, output: bytes) -> str:
     """What is wrong with the assignment, or with the proof that none costs less."""
-    columns, cost = hungarian.read_answer(result.output)
+    columns, cost = hungarian.read_answer(output)
     wrong = hungarian.problem(scene.matrix, columns, cost)
     memory = scene.memory
     assert memory is not None

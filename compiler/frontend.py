@@ -16,7 +16,6 @@ from typing import Unpack
 from compiler import isa, toolchain
 from compiler.errors import CompileError, Place, UsageError
 from compiler.options import COptions, preprocessing
-from compiler.wasm_types import PAGE_BYTES
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 SOURCE_SUFFIXES = (".c", *toolchain.CXX_SUFFIXES)
@@ -195,6 +194,8 @@ def _check_options(opt: str, define: Sequence[str], exports: Sequence[str]) -> N
 
 
 def _check_sizes(stack_bytes: int | None, memory_bytes: int | None) -> None:
+    from compiler.wasm_types import PAGE_BYTES
+
     most = isa.MAX_MEMORY_PAGES * PAGE_BYTES
     if stack_bytes is not None and (not 1024 <= stack_bytes < most or stack_bytes % 16):
         raise UsageError(

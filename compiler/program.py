@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from compiler import isa
 from compiler.errors import Place
-from compiler.source_map import SourceMap
+
+if TYPE_CHECKING:
+    from compiler.source_map import SourceMap
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Program:
     @cached_property
     def source_map(self) -> SourceMap:
         """Files and lines of the module's code, read from its debug information."""
+        from compiler.source_map import SourceMap
+
         return SourceMap(self.wasm)
 
     def place(self, instruction: int) -> Place:

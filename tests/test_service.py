@@ -369,6 +369,67 @@ def test_without_a_compiler_the_python_engine_takes_over_and_says_so(
     assert len(err.splitlines()) == 1
 
 
+WITHOUT_ZIG = """
+import importlib.util, sys
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "ziglang" else real(name, *more)
+sys.modules["ziglang"] = None
+from executor.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("program", ["add.tok", "gcd.c"])
+def test_a_machine_without_any_compiler(tmp_path: Path, program: str) -> None:
+    """Nothing on the PATH, no package ziglang, and nothing in the cache."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ZIG, "run", ROOT / "programs" / program],
+        env={"PATH": "", "TRANSPUTER_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if program == "gcd.c":
+        assert (done.returncode, done.stdout) == (125, "")
+        assert done.stderr.startswith("transputer: error: no C compiler: install the package zig")
+    else:
+        assert (done.returncode, done.stdout) == (0, "\x08")
+        assert done.stderr.startswith("transputer: no C compiler works: none was found (cc, gcc,")
+        assert "the Python engine takes over" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("home", ["/proc/self", "relative", "none"])
+def test_an_unusable_home_is_no_obstacle(tmp_path: Path, home: str) -> None:
+    """What is kept goes to the temporary folder then; where that fails too, all goes without."""
+    tmp = tmp_path / "tmp"
+    if home == "none":
+        tmp.write_text("")
+    else:
+        tmp.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "executor", "run", *ENGINE, ADD],
+        env={"HOME": home, "TMPDIR": str(tmp), "PYTHONPATH": str(ROOT)},
+        cwd="/proc",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\x08", "")
+    if home != "none":
+        assert [path.name[:6] for path in tmp.glob("transputer-*/kept/*")] == ["model-"]
+
+
+def test_a_full_disk_under_the_cache_is_no_obstacle(tmp_path: Path) -> None:
+    limited = small_disk(64)
+    limited["env"]["TRANSPUTER_CACHE"] = str(tmp_path)
+    process = start("run", *ENGINE, ADD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **limited)
+    assert process.communicate(timeout=60) == (b"\x08", b"")
+    assert left_in(tmp_path) == ["kept"] and left_in(tmp_path / "kept") == []
+
+
 def test_native_by_name_needs_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     without_compiler(monkeypatch)
     code, out, err = transputer("run", "--engine", "native", ADD)

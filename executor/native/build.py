@@ -30,6 +30,7 @@ TIMEOUT_SECONDS = 300.0
 PART = "native"
 """The part of the cache where engines are."""
 Say = Callable[[str], None]
+_NONE = "none was found (cc, gcc, clang or the package ziglang)"
 
 
 def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
@@ -44,16 +45,22 @@ def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
     flags = (*FLAGS, optimisation)
     parts = (*flags, sys.platform, platform.machine(), source)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    folders = cache_folders(PART)
+    for folder in folders:
+        library = _found(folder, key)
+        if library is not None:
+            return library
+    say("compiling the native engine (once for each model)")
     problem = ""
-    for folder in cache_folders(PART):
+    for folder in folders:
         try:
             make_folder(folder)
-            return _from_folder(folder, key, source, flags, say)
+            return _compiled(folder, key, source, flags)
         except OSError as error:
             problem = f"{folder}: {error.strerror or error}"
     try:
         with tempfile.TemporaryDirectory(prefix="transputer-") as temporary:
-            library = _from_folder(Path(temporary), key, source, flags, say)
+            library = _compiled(Path(temporary), key, source, flags)
     except OSError as error:
         raise NativeUnavailable(
             f"the native engine cannot be stored: {problem}; {error.strerror or error}; "
@@ -63,15 +70,24 @@ def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
     return library
 
 
-def _from_folder(
-    folder: Path, key: str, source: str, flags: Sequence[str], say: Say
-) -> ctypes.CDLL:
-    """Load from a folder, compiling into it if need be. Raises OSError if it cannot be used."""
-    for path in sorted(folder.glob(f"engine-{key}-*")):
-        library = _load_whole(path)
-        if library is not None:
-            return library
-    say("compiling the native engine (once for each model)")
+def check_compiler() -> None:
+    """Raises NativeUnavailable where nothing is that may be a C compiler."""
+    if next(_compilers(), None) is None:
+        raise NativeUnavailable(f"no C compiler works: {_NONE}")
+
+
+def _found(folder: Path, key: str) -> ctypes.CDLL | None:
+    """The library in a folder, None if there is none that is whole."""
+    with contextlib.suppress(OSError):
+        for path in sorted(folder.glob(f"engine-{key}-*")):
+            library = _load_whole(path)
+            if library is not None:
+                return library
+    return None
+
+
+def _compiled(folder: Path, key: str, source: str, flags: Sequence[str]) -> ctypes.CDLL:
+    """Compile into a folder and load. Raises OSError if the folder cannot be used."""
     path = _compile_any(folder, key, source, flags)
     library = _load_whole(path)
     if library is None:
@@ -119,7 +135,7 @@ def _compile_any(folder: Path, key: str, source: str, flags: Sequence[str]) -> P
                 evict(folder)
                 return path
             reasons.append(f"{' '.join(compiler)}: {reason}")
-    tried = "; ".join(reasons) or "none was found (cc, gcc, clang or the package ziglang)"
+    tried = "; ".join(reasons) or _NONE
     raise NativeUnavailable(f"no C compiler works: {tried}")
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from compiler.errors import LimitError, TransputerError, UsageError
 from executor.checkpoint import Checkpoint
 from executor.files import write_atomically
-from executor.native.build import load
+from executor.native.build import check_compiler, load
 from executor.native.classify import Lookups
 from executor.native.forms import MOST_TOKENS
 from executor.native.kept import code_of
@@ -64,7 +64,7 @@ class NativeEngine:
                 f"the native engine needs heads of width 2, this model's are "
                 f"{config.d_head} wide; use --engine standard"
             )
-        code = code_of(checkpoint, specialise, say, lookups)
+        code = code_of(checkpoint, specialise, say, lookups, check_compiler)
         self.source = code.source
         if keep_source is not None:
             _write_source(Path(keep_source), self.source)

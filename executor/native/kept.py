@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,9 @@ from compiler.store import digest, keep, kept
 from executor.checkpoint import Checkpoint
 from executor.kept import pack_arrays, unpack_arrays
 from executor.native.build import PART
-from executor.native.classify import Lookups
+
+if TYPE_CHECKING:
+    from executor.native.classify import Lookups
 
 Say = Callable[[str], None]
 
@@ -33,7 +36,11 @@ class Code:
 
 
 def code_of(
-    checkpoint: Checkpoint, specialise: bool, say: Say, lookups: Lookups = "classified"
+    checkpoint: Checkpoint,
+    specialise: bool,
+    say: Say,
+    lookups: Lookups = "classified",
+    check: Callable[[], None] = lambda: None,
 ) -> Code:
     """Find or generate the code of a model.
 
@@ -41,6 +48,7 @@ def code_of(
         specialise: whether to generate specialised code too.
         lookups: see :func:`executor.native.generate.generate`.
         say: is told in one line what takes long.
+        check: is called before that; it may raise.
     """
     key = _key(checkpoint, specialise, lookups)
     entry = kept("code", key, PART)
@@ -49,6 +57,7 @@ def code_of(
         source, *blobs = entry.blobs
         tables = unpack_arrays(forms, blobs).values()
         return Code(source.decode(), tuple(tables), tuple(splits))
+    check()
     if specialise:
         say("specialising the native engine (once for each model)")
     from executor.native.generate import generate

@@ -78,9 +78,8 @@ def compile_program(
         memory_bytes=memory_bytes,
     )
     program = compile_wasm(built.wasm, built.name, call=call, entry=entry)
-    if not built.warnings:
-        return program
-    return replace(program, report={**program.report, "warnings": built.warnings})
+    report = program.report | ({"warnings": built.warnings} if built.warnings else {})
+    return replace(program, compiled=is_c, report=report)
 
 
 def compile_wasm(

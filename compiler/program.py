@@ -60,6 +60,9 @@ class Program:
         grows: the program may call ``memory.grow``; code that the compiler adds then checks every
             address against the size of the moment, which a native global holds.
         has_result: the entry returns an i32, which is the exit code (or value) at ``halt``.
+        entry: the export that runs.
+        compiled: from C or C++, with line tables, so that what has none is the library's.
+        report: sizes in tokens, and what the C compiler warned of (``warnings``).
     """
 
     name: str
@@ -71,6 +74,7 @@ class Program:
     grows: bool = False
     has_result: bool = False
     entry: str = ""
+    compiled: bool = False
     report: dict[str, object] = field(default_factory=dict)
 
     @cached_property

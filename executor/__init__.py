@@ -1,6 +1,6 @@
-"""Runs programs inside a transformer: ``run``, ``run_batch``, ``check``, ``load_model``.
+"""Runs programs inside a transformer: ``run``, ``run_batch``, ``check``, ``profile``.
 
-``generate`` runs machines that are not computers, see ``docs/tutorial.md``.
+``load_model`` gives the transformer itself. ``generate`` runs machines that are not computers, see ``docs/tutorial.md``.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ if TYPE_CHECKING:
     from executor.checking import CheckResult, check
     from executor.loading import load_model
     from executor.machine_run import generate
+    from executor.profiling import Profile, profile
     from executor.runner import RunResult, run
 
 __all__ = [
-    "BatchJob", "BatchResult", "CheckResult", "RunResult", "check", "generate", "load_model",
-    "run", "run_batch",
+    "BatchJob", "BatchResult", "CheckResult", "Profile", "RunResult", "check", "generate",
+    "load_model", "profile", "run", "run_batch",
 ]  # fmt: skip
 
 _MODULES = {
     "BatchJob": "batch",
     "BatchResult": "batch",
     "CheckResult": "checking",
+    "Profile": "profiling",
     "RunResult": "runner",
     "check": "checking",
     "generate": "machine_run",
     "load_model": "loading",
+    "profile": "profiling",
     "run": "runner",
     "run_batch": "batch",
 }

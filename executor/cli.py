@@ -69,7 +69,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     compile_.add_argument("--call", metavar="CALL", type=_name, help="with this call as the entry")
     compile_.add_argument("-o", "--out", metavar="FILE", help="write the tokens to a .tok file")
     compile_.add_argument("--wasm", metavar="FILE", help="also write the WebAssembly module")
-    compile_.add_argument("--report", action="store_true", help="print the compiler's report")
+    _report_options(compile_, "print what the prompt's tokens are for, by function of the source")
     compile_.add_argument("file", help=_FILE)
 
     trace = add("trace", "Print a run instruction by instruction, with where each comes from.")
@@ -78,6 +78,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     trace.add_argument(
         "--from", dest="trace", metavar="FILE", type=_name, help="read this trace, do not run"
     )
+    _report_options(trace, "print where the tokens go, by function and line, not the instructions")
     _program(trace)
 
     check = add("check", "Compare a run inside the model with wasmtime; exits 1 if they differ.")
@@ -145,6 +146,11 @@ _FILE = "a .c, .cpp, .wat, .wasm or .tok file"
 def _program(parser: argparse.ArgumentParser, needed: bool = True) -> None:
     parser.add_argument("file", help=_FILE, nargs=None if needed else "?")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+
+
+def _report_options(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--report", action="store_true", help=text)
+    parser.add_argument("--json", action="store_true", help="the report as JSON, all of it")
 
 
 def _compile_options(parser: argparse.ArgumentParser) -> None:

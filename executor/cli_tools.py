@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 
 from compiler.errors import UsageError
-from compiler.program import Program
 from executor.checkpoint import Checkpoint
 from executor.cli_run import compile_job, read_input, start, warn_of_debug_information
 from executor.files import write_atomically
@@ -27,37 +26,30 @@ def compile_verb(options: argparse.Namespace) -> int:
         _write(options.wasm, job.program.wasm)
     if options.out:
         _write(options.out, text.encode("ascii"))
-    if options.report:
-        for name, value in _report(job.program):
-            print(f"{name:<24} {value}")
+    if options.report or options.json:
+        from compiler.report import prompt_report
+        from executor.cli_report import print_report
+
+        warn_of_debug_information(job.program)
+        print_report(prompt_report(job.program), options.json)
     elif not options.out and not options.wasm:
         sys.stdout.write(text)
     return 0
-
-
-def _report(program: Program) -> Iterator[tuple[str, object]]:
-    yield "program", program.name
-    yield "entry", program.entry or "the first instruction"
-    yield "memory_bytes", program.memory_bytes
-    yield "reads_arguments", program.wants_args
-    for name, value in program.report.items():
-        if name == "warnings":
-            continue  # they went to standard error
-        if isinstance(value, dict):
-            yield from ((f"{name}: {key}", entry) for key, entry in value.items())
-        else:
-            yield name, value
 
 
 def trace_verb(options: argparse.Namespace) -> int:
     """One line per executed instruction, as the model writes it or from a file."""
     from executor.listing import listing
     from executor.replay import Replay
-    from executor.trace import TraceError, split_trace
-    from executor.trace_file import read_lines
+    from executor.trace import split_trace
+    from executor.trace_file import read_lines, unended
 
     job = compile_job(options)
     warn_of_debug_information(job.program)
+    if options.report or options.json:
+        from executor.cli_report import trace_report
+
+        return trace_report(options, job)
     state = Replay(job.program)
     if options.trace:
         tokens = split_trace(read_lines(options.trace))
@@ -70,10 +62,7 @@ def trace_verb(options: argparse.Namespace) -> int:
         if state.reader.pending:
             print(f"{state.n_steps:>8}  unfinished: {' '.join(state.reader.pending)}")
     if state.reader.end is None:
-        raise TraceError(
-            f"{options.trace}: the trace ends after {state.reader.n_tokens} tokens, without halt "
-            "or trap"
-        )
+        raise unended(options.trace, state.reader.n_tokens)
     return 0
 
 

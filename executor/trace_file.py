@@ -144,6 +144,11 @@ def _reason(error: BaseException) -> str:
     return "the model wrote what is no trace" if isinstance(error, TraceError) else "failed"
 
 
+def unended(file: str, n_tokens: int) -> TraceError:
+    """The error for a file whose trace stops too early."""
+    return TraceError(f"{file}: the trace ends after {n_tokens} tokens, without halt or trap")
+
+
 def read_lines(file: str) -> Iterator[str]:
     """The lines of a trace file, ``-`` for standard input, as they are asked for.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import transputer
 from compiler import compile_program, compile_wasm, source_map, toolchain
 from compiler.errors import Place, UnsupportedError
 from compiler.program import Program
@@ -19,7 +20,6 @@ from executor import run
 from executor.listing import listing
 from executor.oracle import trace_tokens
 from executor.replay import Step, replay
-from tests.command_line import transputer
 
 DIVIDE = """\
 static int quotient(int a, int b) {

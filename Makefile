@@ -12,7 +12,7 @@ SAMPLE ?= 12
 SEED ?= 0
 N ?= 300
 
-.PHONY: help venv demo test test-long test-sample suite-wasm suite-torture fuzz lint format bench clean
+.PHONY: help venv demo test test-long test-sample suite-wasm suite-torture fuzz lint format bench pictures clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -63,6 +63,9 @@ format: venv ## rewrite the code in the project's style
 
 bench: venv ## run the benchmarks
 	@set -e; for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file"; done
+
+pictures: venv ## draw the pictures of the documentation again
+	$(BIN)/python docs/draw
 
 clean: ## remove what builds, tests and linters leave, but not .venv
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

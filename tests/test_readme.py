@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from command_line import heard
+from page_commands import ROOT, Page, run
 
-ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```(console|python)\n(.*?)```", README, re.DOTALL)
+README = Page.read("README.md")
 NAME = "transputer"
 TRANSPUTER = f".venv/bin/{NAME} "
-
-
-def commands() -> list[tuple[str, str]]:
-    """(command, expected output) of every console block, in order."""
-    found = []
-    for kind, text in BLOCKS:
-        if kind == "console":
-            for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-                command, _, output = part.partition("\n")
-                found.append((command, output))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -39,24 +24,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-
-
 def test_console_blocks_show_real_output(folder: Path) -> None:
     checked = 0
-    for command, expected in commands():
+    for command, expected in README.commands():
         if command == "make demo":
             makefile = (ROOT / "Makefile").read_text()
             recipe = re.search(r"^demo:.*\n\t(.*)$", makefile, re.MULTILINE)
@@ -79,7 +49,7 @@ def test_python_blocks_run(folder: Path) -> None:
     """After the console blocks, which write the model that the first Python block loads."""
     if not (folder / "model").exists():
         run(["-m", "executor", "build", "--softmax", "--out", "model"], folder)
-    blocks = [text for kind, text in BLOCKS if kind == "python"]
+    blocks = README.python()
     assert len(blocks) >= 2
     outputs = [run(["-c", text], folder) for text in blocks]
     assert all(done.returncode == 0 for done in outputs), [done.stdout for done in outputs]

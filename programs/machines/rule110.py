@@ -19,9 +19,8 @@ def machine() -> Graph:
     graph.token("/", end=1)
 
     # The first end of a row, not the latest: its key is the greatest because its position is least.
-    (width,) = graph.fetch_marked(
-        "first_row", FIRST * end - graph.position, {"width": graph.position}
-    )
+    first = FIRST * end - graph.position
+    (width,) = graph.fetch_marked("first_row", first, {"width": graph.position})
 
     # The cell to be written stands at position + 1, the one above it a row and an end before.
     above = graph.position - width

@@ -14,6 +14,7 @@ from compiler.lower_code import Native
 from compiler.lower_context import constant_address
 from compiler.program import Program
 from compiler.source_map import SourceMap
+from compiler.wasi_link import link_wasi, needs_wasi
 from compiler.wasm_types import PAGE_BYTES, Module
 
 WANTS_ARGUMENTS = "transputer_wants_args"
@@ -41,7 +42,8 @@ def compile_wasm(
         UnsupportedError: the machine cannot run it exactly.
         UsageError: ``call`` does not fit the module.
     """
-    module = wasm.decode(content, name)
+    decoded = wasm.decode(content, name)
+    module = link_wasi(decoded)
     chosen = _chosen_entry(module, call, entry)
     try:
         program = _assembled(module, lower(module, chosen))
@@ -50,9 +52,15 @@ def compile_wasm(
     return replace(
         program,
         wasm=content,
-        wants_args=call is None and WANTS_ARGUMENTS in module.exports,
+        wants_args=_wants_arguments(decoded, call is not None),
         entry=chosen.export,
     )
+
+
+def _wants_arguments(module: Module, called: bool) -> bool:
+    """Whether arguments stand at the head of the input. Linked calls of WASI pass over them, even
+    when a single function is called."""
+    return needs_wasi(module) or (not called and WANTS_ARGUMENTS in module.exports)
 
 
 def _located(error: CompileError, content: bytes) -> CompileError:

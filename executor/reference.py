@@ -10,11 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import wasmtime
 
 from compiler import isa
 from compiler.errors import CompileError, LimitError, Place, UsageError
+from compiler.lower_context import IMPORT_MODULE, IMPORTS
 from compiler.program import (
     MISMATCH,
     OUTSIDE_TABLE,
@@ -23,6 +25,7 @@ from compiler.program import (
     UNINITIALISED,
     UNREACHABLE,
 )
+from compiler.wasi_link import WASI_MODULE, wasi_binary, wasi_module
 from compiler.wasm_types import PAGE_BYTES
 
 DEFAULT_FUEL = 1_000_000_000
@@ -191,6 +194,8 @@ def _run(
         module = wasmtime.Module(engine, wasm)
         linker = wasmtime.Linker(engine)
         host.link(linker)
+        _link_wasi(engine, linker, module)
+        _refuse_unknown(linker, module, place)
         instance = linker.instantiate(store, module)
         function, arguments = _target(store, instance, call, entry, place)
         result = function(store, *arguments)
@@ -215,6 +220,46 @@ def _run(
         value=value,
         instructions=fuel - store.get_fuel(),
     )
+
+
+def _link_wasi(engine: wasmtime.Engine, linker: wasmtime.Linker, module: wasmtime.Module) -> None:
+    """Define the imports of WASI that :mod:`compiler.wasi_link` links, by the same code: an
+    instance on the module's own memory, made when it is first called."""
+    imports = [i for i in module.imports if i.module == WASI_MODULE]
+    if not imports:
+        return
+    calls = wasmtime.Module(engine, wasi_binary())
+    known = {export.name: export.type for export in calls.exports}
+    made: list[wasmtime.Instance] = []
+
+    def forward(caller: wasmtime.Caller, *arguments: int, name: str) -> object:
+        if not made:
+            linker.define(caller, "env", "memory", caller["memory"])
+            made.append(linker.instantiate(caller, calls))
+        function = made[0].exports(caller)[name]
+        assert isinstance(function, wasmtime.Func)
+        return function(caller, *arguments)
+
+    for name in (item.name for item in imports if item.name):
+        kind = known.get(name)
+        if isinstance(kind, wasmtime.FuncType):
+            call = partial(forward, name=name)
+            linker.define_func(WASI_MODULE, name, kind, call, access_caller=True)
+
+
+def _refuse_unknown(linker: wasmtime.Linker, module: wasmtime.Module, place: Place) -> None:
+    """Functions that nothing provides may be imported as long as nothing calls them."""
+
+    def refuse(*arguments: int, what: str) -> None:
+        raise CompileError(f"nothing provides the import {what}", place)
+
+    for item in module.imports:
+        name, kind = item.name or "", item.type
+        linked = item.module == WASI_MODULE and name in wasi_module().exports
+        provided = item.module == IMPORT_MODULE and name in IMPORTS
+        if isinstance(kind, wasmtime.FuncType) and not linked and not provided:
+            call = partial(refuse, what=f"{item.module}.{name}")
+            linker.define_func(item.module, name, kind, call)
 
 
 def _target(

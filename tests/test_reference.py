@@ -159,11 +159,15 @@ def test_calls_that_do_not_fit_are_refused(call, reason):
 
 
 def test_unknown_imports_and_broken_modules_are_refused():
+    text = '(module (import "env" "now" (func $f)) (import "env" "x" KIND) (func (export "main")))'
     unknown = bytes(
-        wasmtime.wat2wasm('(module (import "env" "now" (func)) (func (export "main")))')
+        wasmtime.wat2wasm(text.replace("KIND", "(func)").replace('main")', 'main") (call $f)'))
     )
-    with pytest.raises(CompileError, match="x.wasm: wasmtime refuses the module: .*env::now"):
+    with pytest.raises(CompileError, match="x.wasm: nothing provides the import env.now"):
         run_reference(unknown, name="x.wasm")
+    assert run_reference(bytes(wasmtime.wat2wasm(text.replace("KIND", "(func)")))).exit_code == 0
+    with pytest.raises(CompileError, match="wasmtime refuses the module: .*env::x"):
+        run_reference(bytes(wasmtime.wat2wasm(text.replace("KIND", "(global i32)"))))
     with pytest.raises(CompileError, match="wasmtime refuses"):
         run_reference(unknown[:20])
 

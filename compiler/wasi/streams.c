@@ -3,8 +3,6 @@
  * next is there. */
 #include "system.h"
 
-#include <errno.h>
-
 #define CHARACTER_DEVICE 2
 #define RIGHT_READ (1u << 1)
 #define RIGHT_WRITE (1u << 6)
@@ -14,7 +12,7 @@ typedef struct {
   size_t size;
 } block_t;
 
-static int is_open(int stream) { return (unsigned)stream < 3 && !transputer_closed[stream]; }
+static int is_open(int stream) { return (unsigned)stream < 3 && !is_closed(stream); }
 
 int WASI(fd_write)(int stream, int blocks, int count, int written) {
   const block_t *block = (const block_t *)blocks;
@@ -35,7 +33,7 @@ int WASI(fd_write)(int stream, int blocks, int count, int written) {
 
 int WASI(fd_read)(int stream, int blocks, int count, int read) {
   const block_t *block = (const block_t *)blocks;
-  int start = transputer_position, k = start, byte = 0;
+  int start = next_input(), k = start, byte = 0;
   if (!is_open(stream) || stream != 0) return BADF;
   for (; count && byte >= 0 && byte != '\n'; count--, block++) {
     unsigned char *to = block->start, *end = to + block->size;
@@ -47,14 +45,14 @@ int WASI(fd_read)(int stream, int blocks, int count, int read) {
       if (byte == '\n') break;
     }
   }
-  transputer_position = k;
+  set_next_input(k);
   *(size_t *)read = (size_t)(k - start);
   return SUCCESS;
 }
 
 int WASI(fd_close)(int stream) {
   if (!is_open(stream)) return BADF;
-  transputer_closed[stream] = 1;
+  close_stream(stream);
   return SUCCESS;
 }
 
@@ -118,9 +116,13 @@ int WASI(fd_readdir)(int stream, int to, int size, int64_t cookie, int used) {
   return (void)stream, (void)to, (void)size, (void)cookie, (void)used, BADF;
 }
 
+#ifndef TRANSPUTER_LINKED
+#include <errno.h>
+
 /* zig's library closes by a symbol of its own; a C program's close must come here too. */
 int close(int stream) {
   int error = WASI(fd_close)(stream);
   if (error) errno = error;
   return error ? -1 : 0;
 }
+#endif

@@ -3,11 +3,14 @@
 
 void WASI(proc_exit)(int code) { transputer_exit(code); }
 
+#ifndef TRANSPUTER_LINKED
+/* The C library's entry has the arguments from arguments.c. */
 int WASI(args_sizes_get)(int count, int size) {
   *(size_t *)count = *(size_t *)size = 0;
   return SUCCESS;
 }
 int WASI(args_get)(int to, int text) { return (void)to, (void)text, SUCCESS; }
+#endif
 
 int WASI(environ_sizes_get)(int count, int size) {
   *(size_t *)count = *(size_t *)size = 0;
@@ -19,7 +22,7 @@ int WASI(environ_get)(int to, int text) { return (void)to, (void)text, SUCCESS; 
  * time to come ends; the calendar's begins with the year 2000. */
 #define TICK 1000000
 #define YEAR_2000 946684800000000000
-static uint64_t now;
+STATE uint64_t now;
 
 int WASI(clock_time_get)(int clock, int64_t precision, int to) {
   (void)precision;
@@ -35,17 +38,19 @@ int WASI(clock_res_get)(int clock, int to) {
   return SUCCESS;
 }
 
-/* xorshift32 from a fixed seed. */
+/* xorshift32 from a fixed seed; its state is kept as the difference from that. */
+#define SEED 2463534242u
+STATE uint32_t random_state;
+
 int WASI(random_get)(int to, int size) {
-  static uint32_t state = 2463534242u;
-  uint32_t x = state;
+  uint32_t x = random_state ^ SEED;
   for (unsigned char *byte = (unsigned char *)to, *end = byte + size; byte != end; byte++) {
     x ^= x << 13;
     x ^= x >> 17;
     x ^= x << 5;
     *byte = (unsigned char)x;
   }
-  state = x;
+  random_state = x ^ SEED;
   return SUCCESS;
 }
 

@@ -30,7 +30,7 @@ from executor.runner import Limits, start
 
 RIGHT, REFUSED, LIMIT, WRONG, LEFT_OUT = "right", "refused", "limit", "wrong", "left out"
 OUTCOMES = (RIGHT, REFUSED, LIMIT, WRONG, LEFT_OUT)
-MAX_TOKENS = 60_000_000
+MAX_TOKENS = 66_000_000
 """Tokens of a trace, a little less than the native engine holds."""
 FOLLOWED_TOKENS = 50_000
 """Length of a trace up to which its tokens and its memory are compared."""

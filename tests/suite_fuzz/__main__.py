@@ -38,6 +38,8 @@ FLAGS = ("-Wno-incompatible-pointer-types",)
 """Csmith passes the address of a float as one of bytes."""
 FUEL = 12_000_000
 """Instructions within which a program has to end: a little less than the model's own limit."""
+MOST_REDUCED = 3
+"""Failing programs that are reduced; the faults of more are often the same."""
 FOUND = Path(__file__).parent.parent / "found"
 """Reduced programs that once failed; ``test_found_programs.py`` runs them."""
 
@@ -132,8 +134,8 @@ def main() -> int:
     ):
         verdicts.append(verdict)
         if verdict.outcome != RIGHT or options.show:
-            told = " ".join((*settings(int(verdict.name)).options, verdict.opt))
-            print(f"seed {verdict.name} ({told}): {verdict.outcome} {verdict.reason}", flush=True)
+            told = f"seed {verdict.name} {verdict.opt}: {verdict.outcome} {verdict.reason}"
+            print(told.rstrip(), flush=True)
     ended = [verdict for verdict in verdicts if verdict.outcome != LEFT_OUT]
     print(*table(ended), sep="\n")
     last, replaced = max(int(v.name) for v in verdicts), len(verdicts) - len(ended)
@@ -146,7 +148,7 @@ def main() -> int:
 
 def keep(judging: Judging, failures: Sequence[Verdict]) -> None:
     """Writes reduced programs where they are tests from now on."""
-    for verdict in failures:
+    for verdict in failures[:MOST_REDUCED]:
         FOUND.mkdir(exist_ok=True)
         target = FOUND / f"seed_{verdict.name}.c"
         target.write_text(judging.reduced(verdict))

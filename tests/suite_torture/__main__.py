@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from compiler.errors import TransputerError
+from compiler.toolchain import OPTIMISATION_LEVELS
 from debian import Unavailable
 from differential import (
     MAX_TOKENS,
@@ -89,7 +90,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         prog="suite_torture", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names, as 2002")
-    parser.add_argument("--opt", action="append", choices=LEVELS, help="level; both by default")
+    parser.add_argument(
+        "--opt", action="append", choices=OPTIMISATION_LEVELS, help="level; -O0 and -O2 by default"
+    )
     parser.add_argument("--sample", type=int, help="only so many programs")
     parser.add_argument("--seed", type=int, default=0, help="which ones --sample takes")
     parser.add_argument("--optional", action="store_true", help="no packages is no failure")

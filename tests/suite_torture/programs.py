@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from compiler.toolchain import OPTIMISATION_LEVELS
 from debian import files_of
 
 PACKAGE = "gcc-12-source"
@@ -77,7 +78,7 @@ def skipped(text: str | None = None) -> dict[tuple[str, str], str]:
     """Reason for each (name, level) that is not tried.
 
     A line that starts with ``#`` is the reason for the names that follow; ``name:-O0`` is about
-    one level.
+    code that is not optimised, ``name:-O2`` about code that is.
     """
     return dict(_skipped(SKIPPED.read_text("utf-8") if text is None else text))
 
@@ -90,6 +91,6 @@ def _skipped(text: str) -> Iterator[tuple[tuple[str, str], str]]:
             continue
         for word in line.split():
             name, _, level = word.partition(":")
-            for opt in LEVELS:
-                if level in ("", opt):
+            for opt in OPTIMISATION_LEVELS:
+                if level == "" or (level == "-O0") == (opt == "-O0"):
                     yield (name, opt), reason

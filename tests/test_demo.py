@@ -179,6 +179,23 @@ def digits_in(memory: bytearray, address: int) -> str:
     return "".join(cells)
 
 
+@pytest.mark.parametrize(
+    ("puzzle", "title"),
+    [
+        (EASY, "solved, and there is no other solution"),
+        (TWO_WAYS, "there is more than one solution"),
+        ("55" + "0" * 79, "there is no solution"),
+    ],
+)
+def test_the_title_says_how_the_search_ended(puzzle: str, title: str) -> None:
+    scene = SudokuScene(puzzle)
+    watch, _, tokens = recorded(scene, 1_000_000)
+    assert scene.title == "Sudoku inside the model"
+    watch.push(np.array([IDS[token] for token in tokens], np.int32))
+    scene.look(watch)
+    assert scene.title == f"Sudoku inside the model: {title}"
+
+
 def shown_digits(lines: list[Text]) -> str:
     """The cells of the small picture of a grid."""
     rows = [line.plain[:25] for line in lines if line.plain.startswith("│")]
@@ -345,7 +362,14 @@ def test_recording_a_run(tmp_path: Path) -> None:
     svg = file.read_text()
     assert any(f"rows assigned 3 of 3   cost {LEAST}" in line for line in visible(svg, 1.0))
     assert any("rows assigned 0 of 3" in line for line in visible(svg, 0.0))
+    code, out, err = transputer("demo", "sudoku", TWO_WAYS, "--record", tmp_path / "other.svg")
+    assert code == 2 and "more than one" in err
     assert [path.name for path in tmp_path.iterdir()] == ["run.svg"]
+
+
+def test_a_recording_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    code, out, err = transputer("demo", "sudoku", "--record", tmp_path / "none" / "run.svg")
+    assert (code, out) == (2, "") and "No such file" in err
 
 
 # --- on a terminal ------------------------------------------------------------------------------

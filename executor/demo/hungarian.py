@@ -16,7 +16,7 @@ from rich.text import Text
 
 from compiler.errors import UsageError
 from compiler.program import Program
-from executor.demo.scene import PROGRAMS, Task, text_of
+from executor.demo.scene import PROGRAMS, Task, text_of, unexpected
 from executor.runner import RunResult
 from executor.watch import MemoryWatch, addresses
 
@@ -138,7 +138,10 @@ class HungarianScene:
         return f"assignment problem with {len(self.matrix)} rows:\n{plain_matrix(self.matrix)}"
 
     def answer(self, result: RunResult) -> str:
-        columns, cost = read_answer(result.output)
+        found = read_answer(result.output)
+        if found is None:
+            raise unexpected(self.task, result)
+        columns, cost = found
         rows = (
             f"row {i:>2} takes column {j:>2}, cost {self.matrix[i - 1][j - 1]:,}"
             for i, j in enumerate(columns, start=1)
@@ -202,16 +205,10 @@ def plain_matrix(matrix: Matrix) -> str:
     return "\n".join(" ".join(f"{cost:>{width}}" for cost in row) for row in matrix)
 
 
-def read_answer(output: bytes) -> tuple[list[int], int]:
-    """Columns, counted from 1, and cost that the program printed.
-
-    Raises:
-        UsageError: if it has printed something else.
-    """
+def read_answer(output: bytes) -> tuple[list[int], int] | None:
+    """Columns, counted from 1, and cost that the program printed; None if it printed neither."""
     found = re.search(rb"assignment:((?: \d+)+)\noptimal cost: (-?\d+)\n", output)
-    if found is None:
-        raise UsageError(f"hungarian.c: {output.decode('ascii', 'replace').strip()}")
-    return [int(word) for word in found[1].split()], int(found[2])
+    return None if found is None else ([int(word) for word in found[1].split()], int(found[2]))
 
 
 def problem(matrix: Matrix, columns: list[int], cost: int) -> str:

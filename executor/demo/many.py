@@ -71,13 +71,12 @@ def _refuse_view_options(options: argparse.Namespace) -> None:
 
 def solve(collection: Collection[S]) -> int:
     """Run every scene to its end and check it."""
-    program = collection.scenes[0].task.compiled()
     model = open_checkpoint(None)
     print(f"  no  {collection.head}      tokens  tokens/s  answer")
     tokens, seconds, failures = 0, 0.0, 0
     began = time.perf_counter()
     for number, scene in enumerate(collection.scenes, start=1):
-        show = Show(scene, program, model)
+        show, program = Show(scene, model), scene.task.compiled()
         for _ in show.frames():
             pass
         result = show.result()
@@ -147,7 +146,10 @@ def random_problems(count: int, seed: int) -> Iterator[Matrix]:
 
 def wrong_assignment(scene: HungarianScene, output: bytes) -> str:
     """What is wrong with the assignment, or with the proof that none costs less."""
-    columns, cost = hungarian.read_answer(output)
+    found = hungarian.read_answer(output)
+    if found is None:
+        return "no assignment was printed"
+    columns, cost = found
     wrong = hungarian.problem(scene.matrix, columns, cost)
     memory = scene.memory
     assert memory is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +17,7 @@ from rich.text import Text
 
 import programs
 from compiler import compile_wasm
-from compiler.errors import UsageError
+from compiler.errors import TransputerError, UsageError
 from compiler.frontend import to_wasm
 from compiler.program import Program
 from compiler.toolchain import ENTRY, TINY
@@ -37,13 +38,16 @@ class Task:
     stdin: bytes = b""
 
     def compiled(self) -> Program:
-        """The program, whose module exports the variables. Raises CompileError.
+        """The program, whose module exports the variables; compiled once. Raises CompileError."""
+        return _compiled(self.file, self.variables)
 
-        With the small C library most of the tokens are the algorithm's, not those of printf.
-        """
-        with patience(f"compiling {self.file}; the first time, the C library too"):
-            built = to_wasm(PROGRAMS / self.file, exports=(ENTRY, *self.variables), libc=TINY)
-            return compile_wasm(built.wasm, built.name)
+
+@cache
+def _compiled(file: str, variables: tuple[str, ...]) -> Program:
+    """With the small C library most of the tokens are the algorithm's, not those of printf."""
+    with patience(f"compiling {file}; the first time, the C library too"):
+        built = to_wasm(PROGRAMS / file, exports=(ENTRY, *variables), libc=TINY)
+        return compile_wasm(built.wasm, built.name)
 
 
 class Scene(Protocol):
@@ -77,7 +81,14 @@ class Scene(Protocol):
 
         Raises:
             UsageError: if the run has shown that the question makes no sense.
+            TransputerError: if the program has not ended as it should.
         """
+
+
+def unexpected(task: Task, result: RunResult) -> TransputerError:
+    """The error for a run that did not end as the program should."""
+    said = result.trap or result.output.decode("ascii", "replace").strip()[-200:]
+    return TransputerError(f"{task.file}: did not end as it should: {said}")
 
 
 def text_of(argument: str) -> tuple[str, bool]:

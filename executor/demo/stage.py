@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.program import Program
 from executor.checkpoint import Checkpoint
 from executor.decode import Ids
 from executor.demo.scene import Scene
@@ -77,18 +76,15 @@ class Show:
         model_seconds: time that the model has taken to write.
     """
 
-    def __init__(
-        self, scene: Scene, program: Program | None = None, model: Checkpoint | None = None
-    ) -> None:
+    def __init__(self, scene: Scene, model: Checkpoint | None = None) -> None:
         """Args:
-            program: the scene's, if it is compiled already.
             model: None for the default machine.
 
         Raises:
             TransputerError: what :func:`executor.run` raises.
         """
         self.scene = scene
-        program = program or scene.task.compiled()
+        program = scene.task.compiled()
         self._execution = Execution(
             program,
             open_checkpoint(model),

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from compiler.errors import UsageError
 from compiler.program import Program
-from executor.demo.scene import Task, beside, text_of
+from executor.demo.scene import Task, beside, text_of, unexpected
 from executor.runner import RunResult
 from executor.watch import MemoryWatch, addresses
 
@@ -40,6 +40,8 @@ UNITS = (
 GRID_WORDS = (2 * DIGITS + 1) * BANDS
 """Of a ``grid`` in sudoku.c: candidates, examined, placed."""
 GRIDS, GUESSES = "grids", "guesses"
+NO_SOLUTION = b"no solution"
+"""What the program says then."""
 SECOND = "2"
 """Solutions to look for: whether there is another one decides about the puzzle."""
 
@@ -127,11 +129,14 @@ class SudokuScene:
 
     @property
     def title(self) -> str:
-        if self._done:
-            return "Sudoku inside the model: solved, and there is no other solution"
+        name = "Sudoku inside the model"
+        if len(self.solutions) > 1:
+            return f"{name}: there is more than one solution"
+        if not self._done:
+            return f"{name}: solved; is there another solution?" if self.solutions else name
         if self.solutions:
-            return "Sudoku inside the model: solved; is there another solution?"
-        return "Sudoku inside the model"
+            return f"{name}: solved, and there is no other solution"
+        return f"{name}: there is no solution"
 
     def begin(self, program: Program) -> None:
         self._at = addresses(program, self.task.variables)
@@ -166,8 +171,10 @@ class SudokuScene:
     def answer(self, result: RunResult) -> str:
         """Raises: UsageError: no solution, or more than one."""
         solutions = found_solutions(result.output)
-        if not solutions:
+        if not solutions and NO_SOLUTION in result.output:
             raise UsageError(f"this puzzle has no solution (found in {result.n_trace:,} tokens)")
+        if not solutions:
+            raise unexpected(self.task, result)
         if len(solutions) > 1:
             raise UsageError(
                 f"this puzzle has more than one solution:\n  {solutions[0]}\n  {solutions[1]}"

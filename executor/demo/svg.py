@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import StringIO
-from pathlib import Path
 
 from rich.console import Console
 from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
-
-from executor.files import write_atomically
 
 MOST_FRAMES = 240
 HOLD = 3.0
@@ -58,10 +55,6 @@ class Recording:
         if len(self._frames) > MOST_FRAMES:
             del self._frames[1::2]
             self._stride *= 2
-
-    def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all. Raises OSError."""
-        write_atomically(path, self.text().encode())
 
     def text(self) -> str:
         """The SVG document."""

@@ -15,6 +15,7 @@ from executor.demo.scene import Scene
 from executor.demo.screen import Screen, compact, compose, joined
 from executor.demo.stage import Pacing, Show
 from executor.demo.svg import Recording
+from executor.files import PendingFile
 
 RECORDED = 80, 24
 """Columns and lines of a recording."""
@@ -31,15 +32,21 @@ def demo_verb(options: argparse.Namespace) -> int:
     scene = make_scene(options)
     speed = options.speed or SPEEDS[options.demo]
     pacing = Pacing(options.fps, None if speed == math.inf else speed)
-    recording = Recording(*RECORDED, pacing.seconds) if options.record else None
-    show = Show(scene)
-    if is_live(options.plain):
-        _perform(show, pacing, recording)
-    else:
-        _print(show, pacing, recording)
-    if recording is not None:
+    view = _perform if is_live(options.plain) else _print
+    if options.record is None:
+        view(Show(scene), pacing, None)
+        return 0
+    recording = Recording(*RECORDED, pacing.seconds)
+    pending = PendingFile(options.record)  # now, not after the show, if it cannot be written
+    try:
+        show = Show(scene)
+        view(show, pacing, recording)
         recording.add(compose(show, *RECORDED), last=True)
-        recording.save(options.record)
+        pending.file.write(recording.text().encode())
+    except BaseException:
+        pending.discard()
+        raise
+    pending.keep()
     return 0
 
 

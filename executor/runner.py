@@ -96,12 +96,17 @@ class RunResult:
         Raises:
             UsageError: if there were more than ``KEPT_TOKENS`` and nobody asked to keep them.
         """
+        vocabulary = self._vocabulary
+        return (vocabulary[token] for chunk in self.chunks for token in chunk.tolist())
+
+    @property
+    def chunks(self) -> tuple[Ids, ...]:
+        """The same as ids, in the chunks in which they came. Raises as ``trace`` does."""
         if self._tokens is None:
             raise UsageError(
                 f"the trace of {self.n_trace} tokens was not kept; keep_trace=True keeps it"
             )
-        vocabulary = self._vocabulary
-        return (vocabulary[token] for chunk in self._tokens for token in chunk.tolist())
+        return tuple(chunk.astype(np.int32) for chunk in self._tokens)
 
     @property
     def events(self) -> Iterator[Event]:

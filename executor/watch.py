@@ -93,7 +93,7 @@ class MemoryWatch(Scanner):
         its level, or lay there (in ``below``) before the chunk."""
         pushes = np.flatnonzero(BY_CLASS.stores.take(ends))
         levels = depth.take(pushes)
-        wanted = depth.take(stores) - BY_CLASS.delta.take(ends.take(stores)) - 1
+        wanted = depth.take(stores) + 1  # a store takes two values, the address and one above it
         # By level, then in order; the last push to a level before a store is left of its place.
         n = len(at)
         keys = levels * n + pushes

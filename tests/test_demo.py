@@ -12,6 +12,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from fcntl import ioctl
 from itertools import permutations
 from pathlib import Path
@@ -25,7 +26,7 @@ from rich.text import Text
 
 from command_line import ROOT, transputer
 from executor.demo import hungarian, many
-from executor.demo.hungarian import HungarianScene, read_matrix
+from executor.demo.hungarian import HungarianScene, Memory, read_matrix
 from executor.demo.scene import Scene
 from executor.demo.screen import compose
 from executor.demo.stage import Pacing, Show, pieces
@@ -250,6 +251,14 @@ def test_the_matching_on_show_is_the_program_s_memory() -> None:
     assert len(matchings) >= 5
     assert scene.cost == str(many.scipy_cost(matrix) or scene.cost)
     assert scene.counters().startswith("rows assigned 4 of 4")
+
+
+def test_a_row_is_matched_where_both_directions_agree() -> None:
+    """In the midst of an exchange they do not."""
+    zeros = np.zeros((3, 3), np.int32)
+    memory = Memory(zeros, zeros[0], zeros[0], np.array([1, 0, -1]), np.array([1, 0, 1]))
+    assert memory.matched() == {0: 1, 1: 0}
+    assert replace(memory, row_of=np.array([1, 2, -1])).matched() == {1: 0, 2: 1}
 
 
 class Still(Show):

@@ -9,6 +9,7 @@ installed, its cost must be the same.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,14 +17,19 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from compiler.errors import UsageError
+from compiler.program import Program
+from executor.batch import BatchJob, Setup, stream_batch
+from executor.decode import AUTO
 from executor.demo import hungarian, sudoku
 from executor.demo.hungarian import HungarianScene, Matrix
 from executor.demo.options import N_PROBLEMS
 from executor.demo.scene import PROGRAMS, Scene
-from executor.demo.stage import Show
 from executor.demo.sudoku import SudokuScene
 from executor.loading import open_checkpoint
+from executor.process import say
 from executor.reference import run_reference
+from executor.runner import RunResult
+from executor.watch import MemoryWatch
 
 PUZZLES = PROGRAMS / "data" / "sudokus.txt"
 WRONG = 1
@@ -70,35 +76,45 @@ def _refuse_view_options(options: argparse.Namespace) -> None:
 
 
 def solve(collection: Collection[S]) -> int:
-    """Run every scene to its end and check it."""
-    model = open_checkpoint(None)
-    print(f"  no  {collection.head}      tokens  tokens/s  answer")
-    tokens, seconds, failures = 0, 0.0, 0
+    """Run every scene to its end, on all cores, and check it."""
+    program = collection.scenes[0].task.compiled()
+    vocabulary = open_checkpoint(None).vocabulary
+    tasks = [scene.task for scene in collection.scenes]
+    jobs = [BatchJob(program, task.args, task.stdin) for task in tasks]
+    setup = Setup(None, AUTO, None, None, keep_trace=True)
+    print(f"  no  {collection.head}      tokens  answer")
+    tokens = failures = 0
     began = time.perf_counter()
-    for number, scene in enumerate(collection.scenes, start=1):
-        show, program = Show(scene, model), scene.task.compiled()
-        for _ in show.frames():
-            pass
-        result = show.result()
-        reference = run_reference(
-            program.wasm,
-            input=program.input_bytes(scene.task.args, scene.task.stdin),
-            name=program.name,
-        )
-        wrong = collection.wrong(scene, result.output)
-        if (result.output, result.exit_code) != (reference.output, reference.exit_code):
-            wrong = "wasmtime prints something else"
-        failures += bool(wrong)
-        tokens, seconds = tokens + result.n_trace, seconds + show.model_seconds
-        speed = result.n_trace / max(show.model_seconds, 1e-9)
-        row = f"{number:>4}  {collection.row(scene)}  {result.n_trace:>10,}  {speed:>8.2g}"
-        print(f"{row}  {wrong or 'right'}", flush=True)
+    with contextlib.closing(stream_batch(jobs, setup, say=say)) as results:
+        for number, (scene, done) in enumerate(zip(collection.scenes, results, strict=True), 1):
+            scene.begin(program)
+            watch = MemoryWatch(program, vocabulary)
+            wrong = str(done.error)
+            if done.result is not None:
+                for ids in done.result.chunks:
+                    watch.push(ids)
+                scene.look(watch)
+                wrong = _differs(program, scene, done.result) or collection.wrong(
+                    scene, done.output
+                )
+                tokens += watch.n_tokens
+            failures += bool(wrong)
+            row = f"{number:>4}  {collection.row(scene)}  {watch.n_tokens:>10,}"
+            print(f"{row}  {wrong or 'right'}", flush=True)
     right = len(collection.scenes) - failures
     print(
-        f"{right} of {len(collection.scenes)} right ({collection.checks}): {tokens:,} tokens, "
-        f"{tokens / max(seconds, 1e-9):,.0f} tokens/s, {time.perf_counter() - began:.0f} s in all"
+        f"{right} of {len(collection.scenes)} right ({collection.checks}): "
+        f"{tokens:,} tokens, {time.perf_counter() - began:.0f} s"
     )
     return WRONG if failures else 0
+
+
+def _differs(program: Program, scene: Scene, result: RunResult) -> str:
+    """Whether wasmtime does something else."""
+    given = program.input_bytes(scene.task.args, scene.task.stdin)
+    reference = run_reference(program.wasm, input=given, name=program.name)
+    same = (result.output, result.exit_code) == (reference.output, reference.exit_code)
+    return "" if same else "wasmtime prints something else"
 
 
 def sudokus() -> Collection[SudokuScene]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from executor.checkpoint import Checkpoint
 from executor.decode import Ids
 from executor.demo.scene import Scene
 from executor.loading import open_checkpoint
@@ -76,18 +75,13 @@ class Show:
         model_seconds: time that the model has taken to write.
     """
 
-    def __init__(self, scene: Scene, model: Checkpoint | None = None) -> None:
-        """Args:
-            model: None for the default machine.
-
-        Raises:
-            TransputerError: what :func:`executor.run` raises.
-        """
+    def __init__(self, scene: Scene) -> None:
+        """Compiles the program and loads the default machine. Raises TransputerError."""
         self.scene = scene
         program = scene.task.compiled()
         self._execution = Execution(
             program,
-            open_checkpoint(model),
+            open_checkpoint(None),
             program.input_tokens(scene.task.args, scene.task.stdin),
             keep_trace=False,
             say=say,

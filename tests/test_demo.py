@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pty
 import re
@@ -493,3 +494,21 @@ def test_a_dumb_terminal_sees_no_escape_codes() -> None:
     terminal = Terminal("sudoku", EASY, TERM="dumb")
     assert terminal.exit_code() == 0
     assert ESCAPE not in terminal.text and "There is no other." in terminal.text
+
+
+def test_the_documented_way_to_watch_a_program_works() -> None:
+    text = (ROOT / "programs/README.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert example is not None
+    puzzle = re.sub(r'"8\d{80}"', f'"{EASY}"', example[1])
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(puzzle, {})
+    n_tokens, guesses = out.getvalue().splitlines()[-1].split()
+    assert int(n_tokens) > 100_000 and guesses == "0"
+
+
+def test_pictures_in_the_documentation_are_recordings() -> None:
+    for name in ("sudoku", "hungarian"):
+        svg = (ROOT / f"docs/{name}.svg").read_text(encoding="utf-8")
+        assert any("tokens/s" in line for line in visible(svg, 1.0))
+        assert visible(svg, 0.0) != visible(svg, 1.0)

@@ -1,6 +1,7 @@
 """Runs programs inside a transformer: ``run``, ``run_batch``, ``check``, ``profile``.
 
-``load_model`` gives the transformer itself. ``generate`` runs machines that are not computers, see ``docs/tutorial.md``.
+``load_model`` gives the transformer itself. ``generate`` runs machines that are not computers, see
+``docs/tutorial.md``.
 """
 
 from __future__ import annotations

@@ -172,6 +172,24 @@ def test_buffers_as_a_program_sets_them():
     assert same(text) == b"ab7c\nd\nefghij"
 
 
+@pytest.mark.parametrize("end", ["return 3;", "exit(4);", "_exit(5);"])
+def test_a_normal_end_flushes_every_stream(end):
+    text = main(
+        rf"""
+  FILE *more = fdopen(1, "w"), *lines = fdopen(2, "a");
+  putc('a', more); putchar('d'); putc('e', lines);
+  char *memory; size_t size;
+  FILE *kept = open_memstream(&memory, &size); putc('f', kept); getchar();
+  {end}
+"""
+    )
+    assert same(text, stdin=b"xyz") == (b"" if end[0] == "_" else b"ad")
+
+
+def test_what_prints_nothing_links_no_streams():
+    assert len(linked("int main(void) { return 0; }")) < 1000
+
+
 def test_abort_and_assert_trap():
     head = "#include <assert.h>"
     assert run(linked(main("abort();"))).trap == "unreachable"

@@ -83,3 +83,21 @@ size_t fwrite(const void *restrict from, size_t size, size_t count, FILE *restri
 
 size_t fwrite_unlocked(const void *restrict from, size_t size, size_t count, FILE *restrict f)
     __attribute__((alias("fwrite")));
+
+/* At the end of a program what is written is flushed. (What was read ahead need not be given back:
+ * no stream can be sought.) */
+static __attribute__((noinline)) void finish(FILE *f) {
+  if (f && f->wpos != f->wbase) f->write(f, 0, 0);
+}
+
+static FILE *volatile unused;
+extern FILE *volatile __stdout_used __attribute__((__weak__, alias("unused")));
+extern FILE *volatile __stderr_used __attribute__((__weak__, alias("unused")));
+
+void __stdio_exit(void) {
+  for (FILE *f = *__ofl_lock(); f; f = f->next) finish(f);
+  finish(__stdout_used);
+  finish(__stderr_used);
+}
+
+void __stdio_exit_needed(void) __attribute__((alias("__stdio_exit")));

@@ -15,7 +15,7 @@ from typing import Unpack
 
 from compiler import isa, toolchain
 from compiler.errors import CompileError, Place, UsageError
-from compiler.options import COptions, preprocessing
+from compiler.options import COptions
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 SOURCE_SUFFIXES = (".c", *toolchain.CXX_SUFFIXES)
@@ -120,15 +120,9 @@ def fingerprint(
     names = [source.name.encode("utf-8", "surrogateescape") for source in sources]
     if sources[0].suffix not in SOURCE_SUFFIXES:
         return [*names, *contents]
-    made = toolchain.fingerprint(
-        toolchain.find_toolchain(options.get("clang"), options.get("sysroot")),
-        sources,
-        exports=exports,
-        libc=options.get("libc") or default_libc(sources),
-        stack_bytes=options.get("stack_bytes"),
-        memory_bytes=options.get("memory_bytes"),
-        **preprocessing(options),
-    )
+    found = toolchain.find_toolchain(options.get("clang"), options.get("sysroot"))
+    libc = options.get("libc") or default_libc(sources)
+    made = toolchain.fingerprint(found, sources, libc, exports, options)
     return [*names, *made]
 
 

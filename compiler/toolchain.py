@@ -20,6 +20,7 @@ from pathlib import Path
 from compiler import tiny_library, wasi_library
 from compiler.errors import CompileError, Place, UsageError
 from compiler.library import CODE_FLAGS, CXX_SUFFIXES, Kit
+from compiler.options import COptions
 from compiler.source_map import LIBRARY_FOLDER
 from compiler.tiny_library import library_archive
 from compiler.toolchain_find import Toolchain, find_toolchain, zig_folder
@@ -44,6 +45,10 @@ _ALLOWED_FLAG = re.compile(
 which other files are read."""
 
 _LONGEST_STEM = 50
+
+
+_READS_FILE = re.compile(r"-f(profile|plugin|pass-plugin|.*=)")
+"""Flags that may name a file whose content is no part of the preprocessed text."""
 
 
 def compile_c(
@@ -130,35 +135,32 @@ def preprocess(
 def fingerprint(
     toolchain: Toolchain,
     sources: Sequence[Path],
-    *,
-    opt: str = "-O2",
-    include: Sequence[str | os.PathLike[str]] = (),
-    define: Sequence[str] = (),
-    flags: Sequence[str] = (),
-    exports: Sequence[str] = (),
-    libc: str = DEFAULT_LIBC,
-    stack_bytes: int | None = None,
-    memory_bytes: int | None = None,
+    libc: str,
+    exports: Sequence[str],
+    options: COptions,
     timeout: float = TIMEOUT_SECONDS,
 ) -> list[bytes]:
     """All that the result of :func:`compile_c` depends on: equal means the same module.
 
     Raises:
-        CompileError: what the preprocessor says, or a source that reads files in another way.
+        CompileError: what the preprocessor says, or a source or flag that reads other files.
         UsageError: as ``compile_c``.
     """
     kit = _kit(toolchain, libc, sources, timeout)
-    options = _options(opt, include, define, flags)
+    include, define = options.get("include", ()), options.get("define", ())
+    given = _options(options.get("opt", "-O2"), include, define, options.get("flags", ()))
+    if any(_READS_FILE.match(flag) for flag in given):
+        raise CompileError("a flag names a file")
     tools = {Path(command[0]) for command in (toolchain.clang, toolchain.linker)}
     for types in ((), ("double",), ("fp128",)):
         tools |= set(kit.libraries(types))
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(tools)]
     known = [(str(source), kit.flags(source)) for source in sources]
-    layout = kit.layout(stack_bytes, memory_bytes)
-    names = (toolchain.identity, options, known, layout, tuple(exports), libc)
+    layout = kit.layout(options.get("stack_bytes"), options.get("memory_bytes"))
+    names = (toolchain.identity, given, known, layout, tuple(exports), libc)
     parts = [repr((names, states)).encode("utf-8", "surrogatepass")]
     for source in sources:
-        text = _preprocessed(toolchain, kit, source, options, timeout)
+        text = _preprocessed(toolchain, kit, source, given, timeout)
         if b".incbin" in text:
             raise CompileError("reads a file while it is assembled", Place(file=str(source)))
         parts += [text, source.read_bytes()]  # messages show the source itself

@@ -8,8 +8,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
+
+from executor.managed import Managed
 
 PATIENCE_TERMINAL, PATIENCE = 1.0, 3.0
 """Seconds without a word to a terminal, and to a file or pipe."""
@@ -25,7 +27,7 @@ def resident_bytes() -> int:
         return most if sys.platform == "darwin" else most * 1024
 
 
-class Interrupts:
+class Interrupts(Managed):
     """Puts Ctrl-C off to where nothing is left half done; a context manager.
 
     The first Ctrl-C is raised by ``check``, the second one at once, wherever that is.
@@ -43,12 +45,7 @@ class Interrupts:
             self._installed = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def leave(self, error: BaseException | None) -> None:
         if self._installed:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -20,7 +20,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from compiler.errors import TransputerError, UsageError
 from executor.checkpoint import Checkpoint
 from executor.decode import Ids
 from executor.files import write_atomically
+from executor.managed import Managed
 
 MAGIC = b"transputer run\n\x01"
 """The last byte is the version."""
@@ -177,7 +177,7 @@ def _damaged(path: Path, at: int) -> TransputerError:
     return TransputerError(f"{path}: damaged (at byte {at}); the run cannot go on from it")
 
 
-class RunRecorder:
+class RunRecorder(Managed):
     """Appends a run's tokens to a checkpoint file; a context manager.
 
     However it is left, by Ctrl-C or a limit too, the file ends with the last token written. If
@@ -242,12 +242,7 @@ class RunRecorder:
         if self._n_waiting >= FRAME_TOKENS or time.monotonic() >= self._due:
             self._flush()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def leave(self, error: BaseException | None) -> None:
         if self._file is not None:
             self._flush()
             self._file.close()

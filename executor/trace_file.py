@@ -10,7 +10,6 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from compiler import isa
 from compiler.errors import LimitError, UsageError
 from executor.decode import Ids
 from executor.files import PendingFile
+from executor.managed import Managed
 from executor.trace import TABLES, TraceError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ UNFINISHED = "# unfinished: "
 """Begins the last line of a partial trace; the reason follows."""
 
 
-class TraceFile:
+class TraceFile(Managed):
     """Where a trace goes: nowhere, standard output, or a file that appears when the run ends.
 
     A context manager. Left by an exception, Ctrl-C and limits included, it keeps what was
@@ -91,12 +91,7 @@ class TraceFile:
         self._put(text[: len(text) - len(self._gap)])
         self._n_tokens += len(ids)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def leave(self, error: BaseException | None) -> None:
         if self._out is None:
             return
         began = self._n_tokens > 0 or isinstance(error, KeyboardInterrupt | LimitError)

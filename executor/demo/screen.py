@@ -7,7 +7,6 @@ what may; the last picture is then printed there.
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -15,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from executor.demo.stage import Show
+from executor.managed import Managed
 
 ASCII = str.maketrans("┌┬┐├┼┤└┴┘┏┯┳┓┠╂┨┣┿╋┫┗┷┻┛─━│┃·■", "+" * 24 + "--||.#")
 """For terminals that have no other characters."""
@@ -52,7 +52,7 @@ def joined(lines: list[Text], console: Console) -> Text:
     return text
 
 
-class Screen:
+class Screen(Managed):
     """A context manager; ``draw`` as often as there is something new."""
 
     def __init__(self, console: Console, interval: float) -> None:
@@ -66,12 +66,7 @@ class Screen:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def leave(self, error: BaseException | None) -> None:
         self._live.stop()
 
     def draw(self, show: Show) -> None:

@@ -1,4 +1,4 @@
-"""Runs programs inside a transformer: ``run``, ``run_batch``, ``check``, ``profile``.
+"""Runs programs inside a transformer: ``run``, ``run_batch``, ``check``, ``profile``, ``explain``.
 
 ``load_model`` gives the transformer itself. ``generate`` runs machines that are not computers, see
 ``docs/tutorial.md``.
@@ -12,23 +12,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from executor.batch import BatchJob, BatchResult, run_batch
     from executor.checking import CheckResult, check
+    from executor.inside import Explanation, explain
     from executor.loading import load_model
     from executor.machine_run import generate
     from executor.profiling import Profile, profile
     from executor.runner import RunResult, run
 
 __all__ = [
-    "BatchJob", "BatchResult", "CheckResult", "Profile", "RunResult", "check", "generate",
-    "load_model", "profile", "run", "run_batch",
+    "BatchJob", "BatchResult", "CheckResult", "Explanation", "Profile", "RunResult", "check",
+    "explain", "generate", "load_model", "profile", "run", "run_batch",
 ]  # fmt: skip
 
 _MODULES = {
     "BatchJob": "batch",
     "BatchResult": "batch",
     "CheckResult": "checking",
+    "Explanation": "inside",
     "Profile": "profiling",
     "RunResult": "runner",
     "check": "checking",
+    "explain": "inside",
     "generate": "machine_run",
     "load_model": "loading",
     "profile": "profiling",

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from compiler.errors import LimitError, TransputerError, UsageError
+from executor.cli_where import explain_options
 from executor.demo.options import add_options as add_demo_options
 
 VERB_ERROR = 2
@@ -81,6 +82,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _report_options(trace, "print where the tokens go, by function and line, not the instructions")
     _program(trace)
 
+    explain = add("explain", "Look inside the model where it writes a token: heads, slots, logits.")
+    explain.add_argument(
+        "--prompt", metavar="TOKENS", help="tokens for a machine of your own, which --model names"
+    )
+    _compile_options(explain)
+    _run_options(explain)
+    explain_options(explain)
+    _program(explain, needed=False)
+
     check = add("check", "Compare a run inside the model with wasmtime; exits 1 if they differ.")
     _compile_options(check)
     _run_options(check)
@@ -112,7 +122,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
 
     add_demo_options(add("demo", "Watch a program at work inside the model."))
-    if arguments[:1] and arguments[0] in ("run", "trace", "check"):
+    if arguments[:1] and arguments[0] in ("run", "trace", "explain", "check"):
         return _split_dashes(parser.parse_args([_mark(argument) for argument in arguments]))
     return parser.parse_args(arguments)
 
@@ -317,6 +327,10 @@ def _verb(name: str) -> Callable[[argparse.Namespace], int]:
         from executor.cli_run import run_verb
 
         return run_verb
+    if name == "explain":
+        from executor.cli_explain import explain_verb
+
+        return explain_verb
     if name == "build":
         from executor.cli_build import build_verb
 

@@ -1,4 +1,4 @@
-"""``transputer run`` for a machine of somebody's own."""
+"""``transputer run`` and ``explain`` for a machine of somebody's own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint
+from executor.loading import open_checkpoint
 from executor.machine_run import MachineRun
 from executor.process import Interrupts, say
 from executor.progress import ProgressLine
@@ -17,16 +18,37 @@ from executor.trace_file import STDOUT, TraceFile
 PROGRAMS_ONLY = (
     ("stdin", "--stdin"), ("call", "--call"), ("check", "--check"), ("checkpoint", "--checkpoint"),
     ("resume", "--resume"), ("max_memory", "--max-memory"), ("more", "--with"),
+    ("instruction", "--instruction"), ("output", "--output"),
 )  # fmt: skip
-"""Options of ``run`` that mean nothing to a machine of somebody's own."""
+"""Options that mean nothing to a machine of somebody's own."""
 
 
-def run_machine(options: argparse.Namespace, checkpoint: Checkpoint) -> int:
-    """The verb ``run`` for such a model: prints what it writes; 0 at its stop token."""
+def own_machine(options: argparse.Namespace) -> Checkpoint | None:
+    """The model that ``--model`` names, if it is a machine of somebody's own; else None, and
+    ``options.model`` is loaded.
+
+    Raises:
+        UsageError: if what is there to run is not for this kind of model.
+    """
+    if options.model is not None:
+        options.model = open_checkpoint(options.model)
+        if options.model.config.prompts == "tokens":
+            checkpoint: Checkpoint = options.model
+            return checkpoint
+    if options.prompt is not None:
+        raise UsageError("--prompt is for a machine of your own: --model DIR names it")
+    if options.file is None:
+        verb = options.verb
+        raise UsageError(f"{verb} what? a program file is missing (see transputer {verb} --help)")
+    return None
+
+
+def start_machine(options: argparse.Namespace, checkpoint: Checkpoint) -> MachineRun:
+    """A run of such a machine on the prompt that the options give, not yet begun."""
     for name, option in PROGRAMS_ONLY:
-        if getattr(options, name):
+        if getattr(options, name, None):
             raise UsageError(f"{option} is for models that run programs; this one reads tokens")
-    run = MachineRun(
+    return MachineRun(
         checkpoint,
         _prompt(options),
         engine=options.engine,
@@ -34,6 +56,11 @@ def run_machine(options: argparse.Namespace, checkpoint: Checkpoint) -> int:
         keep_source=None if options.keep_source is None else Path(options.keep_source),
         say=say,
     )
+
+
+def run_machine(options: argparse.Namespace, checkpoint: Checkpoint) -> int:
+    """The verb ``run`` for such a model: prints what it writes; 0 at its stop token."""
+    run = start_machine(options, checkpoint)
     config = checkpoint.config
     ends = [token in config.stop_tokens for token in range(config.vocab_size)]
     file = None if options.trace == STDOUT else options.trace
@@ -75,7 +102,9 @@ def _prompt(options: argparse.Namespace) -> str:
     if options.prompt is not None:
         return str(options.prompt)
     if options.file is None:
-        raise UsageError('this model reads tokens: run --model DIR --prompt "..." or a file')
+        raise UsageError(
+            f'this model reads tokens: {options.verb} --model DIR --prompt "..." or a file'
+        )
     try:
         if options.file == "-":
             return sys.stdin.read()

@@ -13,6 +13,7 @@ from compiler.options import COptions
 from compiler.program import Program
 from executor.backtrace import called_from
 from executor.call import parse_call
+from executor.cli_machine import own_machine, run_machine
 from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
 from executor.process import Interrupts, patience, say, write_error
@@ -112,16 +113,9 @@ def run_verb(options: argparse.Namespace) -> int:
         return batch_verb(options)
     if options.jobs is not None:
         raise UsageError("--jobs is for many runs: name a file of them with --batch")
-    if options.model is not None:
-        options.model = open_checkpoint(options.model)
-        if options.model.config.prompts == "tokens":
-            from executor.cli_machine import run_machine
-
-            return run_machine(options, options.model)
-    if options.prompt is not None:
-        raise UsageError("--prompt is for a machine of your own: --model DIR names it")
-    if options.file is None:
-        raise UsageError("run what? a program file is missing (see transputer run --help)")
+    machine = own_machine(options)
+    if machine is not None:
+        return run_machine(options, machine)
     job = compile_job(options)
     stdin = read_input(options.stdin, job.program)
     execution = start(options, job, stdin, keep_trace=options.check, resume=options.resume)

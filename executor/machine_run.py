@@ -21,7 +21,7 @@ class MachineRun:
     """One run in progress.
 
     Attributes:
-        checkpoint: the model. n_prompt: tokens of the prompt. n_tokens: tokens written so far.
+        checkpoint: the model. prompt: the ids it is given. n_tokens: tokens written so far.
         ended: whether the last of them is a stop token.
     """
 
@@ -53,10 +53,10 @@ class MachineRun:
         ids = [*checkpoint.rom, *_encoded(checkpoint, tokens)]
         if not ids:
             raise UsageError("the prompt is empty")
-        self.checkpoint, self.n_prompt, self.n_tokens = checkpoint, len(ids), 0
+        self.checkpoint, self.n_tokens = checkpoint, 0
         self.ended = False
-        self._prompt = array("i", ids)
-        self._limit, self._reason = length_limit(checkpoint, self.n_prompt, max_tokens)
+        self.prompt = array("i", ids)
+        self._limit, self._reason = length_limit(checkpoint, len(ids), max_tokens)
         if engine == AUTO and config.attention == "softmax":
             engine = "torch"
         options = {} if say is None else {"say": say}
@@ -68,10 +68,10 @@ class MachineRun:
         Raises:
             LimitError: if no stop token comes before a limit.
         """
-        for _ in feed_chunks(self._engine, self._prompt[:-1]):
+        for _ in feed_chunks(self._engine, self.prompt[:-1]):
             yield NO_TOKENS
         stop = frozenset(self.checkpoint.config.stop_tokens)
-        for ids in extend_chunks(self._engine, self._prompt[-1], stop, self._limit):
+        for ids in extend_chunks(self._engine, self.prompt[-1], stop, self._limit):
             self.n_tokens += len(ids)
             self.ended = int(ids[-1]) in stop
             yield ids

@@ -189,6 +189,16 @@ class Scanner:
         moves[1:][jumping] = self._values(ids, at.take(jumping)).astype(np.int32) * jumps[jumping]
         return moves.cumsum()
 
+    def steps_in(self, ids: Ids) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where in these tokens, which go on from here, each instruction ends, and its index, with
+        that of the instruction behind them at the end.
+
+        Nothing is checked and nothing changes; ``ids`` begins with a whole instruction.
+        """
+        kinds = self._class.take(ids)
+        at = np.flatnonzero(kinds >= CLOSING)
+        return at, self._cursors(ids, at, kinds.take(at)) // isa.INSTRUCTION_TOKENS
+
     def _call(self, sites: Array, levels: Array, kept: int, depth: int) -> None:
         """At most ``kept`` open calls stay; ``sites[i]`` made the one ``levels[i]`` deep."""
         del self.calls[kept:]

@@ -101,7 +101,7 @@ class Context:
         if place.source:
             return f"{opcode} at {place.source}"
         if place.number < 0 or not place.function:
-            where = f"in {place.function}" if place.function else f"number {index}"
+            where = f"in {place.function}" if place.function else f"(instruction {index})"
             return f"{opcode} {where}"
         made_of = "" if place.instruction.startswith(opcode) else f" ({place.instruction})"
         return f"{opcode} at {place.function}+{place.number}{made_of}"

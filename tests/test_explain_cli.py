@@ -221,3 +221,20 @@ def test_a_run_that_stops_at_a_limit_is_explained_as_far_as_it_goes() -> None:
     assert code == 0
     assert "stopped after 11 tokens" in err
     assert "writes 08" in joined(out)
+
+
+def test_the_page_about_explain_shows_real_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "explain.md").read_text()
+    block = page.split("```console\n")[1].split("```")[0]
+    command, _, shown = block.partition("\n")
+    real = told("--at", 10, ADD)
+    assert command == "$ transputer explain --at 10 programs/add.tok"
+    at = 0
+    for part in shown.split("...\n"):
+        at = real.index(part, at)
+    code = page.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "docs/explain.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("[1056 1056]\n")

@@ -2,7 +2,7 @@
 
     python benchmarks/engines.py [--rounds 3] [--native 3000000] [--hull 10000] [--standard 500]
 
-The program is ``programs/sudoku.c`` on a puzzle that takes 4,100,479 tokens. Each engine decodes
+The program is ``programs/sudoku.c`` on a puzzle that takes 4,100,401 tokens. Each engine decodes
 the first tokens of its trace, in a process of its own, once a round; the prompt is not timed.
 Prints JSON: medians and spread of tokens/s, ratios, growth of resident memory in bytes a token,
 seconds to compile the native engine and to find it in the cache.

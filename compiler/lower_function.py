@@ -50,7 +50,7 @@ class _Lowering:
     def __init__(self, context: Context, function: Function, source: Sequence[Instruction]) -> None:
         self.context = context
         self.function = function
-        self.source = {code.offset: (index, code) for index, code in enumerate(source)}
+        self.source = {c.offset: (index, c) for index, c in enumerate(source) if c.offset >= 0}
         widths = [width(type_) for type_ in function.locals]
         self.slots = [0, *accumulate(widths)]
         entry = Origin(function.name, "(entry)", -1, function.offset)

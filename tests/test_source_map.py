@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import wasmtime
 
 from command_line import transputer
 from compiler import compile_program, compile_wasm, source_map, toolchain
@@ -221,6 +222,20 @@ def test_what_one_wasm_instruction_becomes_keeps_its_place(here: Path) -> None:
     numbers = {place.number: place.instruction for place in own if place.number >= 0}
     body = next(f for f in decode(program.wasm, "w").functions if f.name == "main").code
     assert all(body[number].text.startswith(text[:5]) for number, text in numbers.items())
+
+
+def test_functions_that_the_compiler_adds_have_instructions_of_their_own(here: Path) -> None:
+    """Of the runtime, and of WASI's calls that are linked into a finished module."""
+    text = """(module (import "wasi_snapshot_preview1" "random_get"
+        (func $random (param i32 i32) (result i32)))
+      (memory (export "memory") 1)
+      (func (export "_start") (drop (call $random (i32.const 0) (i32.const 16)))
+        (drop (i64.div_u (i64.load (i32.const 0)) (i64.load (i32.const 8))))))"""
+    program = compile_wasm(bytes(wasmtime.wat2wasm(text)), "added.wasm")
+    for name in ("(random_get)", "(i64.div_u)"):
+        origins = [origin for origin in program.origins if origin.function == name]
+        assert len({origin.instruction for origin in origins}) > 3, origins
+        assert {origin.offset for origin in origins} == {-1}
 
 
 def test_what_is_refused_is_named_by_its_line(here: Path) -> None:

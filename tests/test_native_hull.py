@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from executor.native.build import load
-from executor.native.generate import RUNTIME, runtime
+from executor.native.sources import RUNTIME, runtime
 from hullcache import HullHead, Mode
 
 WRAPPERS = """

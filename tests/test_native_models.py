@@ -13,7 +13,7 @@ from example_models import VOCAB, lookup_model, lookups, random_model
 from executor.checkpoint import Checkpoint
 from executor.config import ModelConfig
 from executor.loading import build_checkpoint
-from executor.native import NativeEngine, splits
+from executor.native import NativeEngine, paths
 from executor.native.classify import Name
 from executor.native.describe import describe
 from executor.native.generate import generate
@@ -26,7 +26,7 @@ SPLIT_SEEDS = (0, 1, 4)
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splits, "MOST_LINES", 1500)  # small code is compiled fast
+    monkeypatch.setattr(paths, "MOST_LINES", 1500)  # small code is compiled fast
     monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "native"))
 
 

@@ -134,6 +134,11 @@ class Scope:
         count = self._names[prefix] = self._names.get(prefix, 0) + 1
         return prefix if count == 1 else f"{prefix}_{count}"
 
+    def given(self, name: str, text: str) -> None:
+        """Declare an atom as what was computed before."""
+        self._declared.add(name)
+        self.say(f"const {self._atoms[name].kind} {name} = {text};")
+
     def alias(self, name: str, make: Make) -> str:
         """The name of an integer variable for something that is a number already."""
         self._atoms.setdefault(name, Atom(Range(0.0, 1.0, 0), make, "int64_t"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
@@ -25,20 +24,11 @@ from executor.native.forms import HERE, Form, Linear, grain
 from executor.native.neurons import Neurons, sort_neurons, write_neurons
 from executor.native.nodes import Accumulate, Insert, Program
 from executor.native.output import write_output
-from executor.native.special import Special, advance, columns, specialise
+from executor.native.sources import runtime
+from executor.native.special import Special, appending, columns, specialise
 from executor.native.state import Description, State
 from executor.native.writer import Writer
 
-RUNTIME = (
-    "exact.h",
-    "record.h",
-    "hull.h",
-    "position.h",
-    "table.h",
-    "few.h",
-    "extreme.h",
-    "special.h",
-)
 TWO_BYTES = 1 << 16
 
 
@@ -300,16 +290,10 @@ def _source(
             "    return best;",
             "}",
             "",
-            advance(special),
+            appending(special, config.vocab_size),
             runtime("api.h"),
         ]
     )
-
-
-def runtime(*names: str) -> str:
-    """The C of parts of the runtime, by default of those that hold no model's state."""
-    folder = files(__package__).joinpath("runtime")
-    return "\n".join(folder.joinpath(name).read_text("utf-8") for name in names or RUNTIME)
 
 
 def _block(opening: str, lines: Sequence[str], closing: str) -> str:

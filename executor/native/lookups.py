@@ -52,6 +52,7 @@ class Lookups(Scope, ABC):
         seen: for an extreme, its key: the greatest there is has been seen.
         done, committed: effects that are written, and sums.
         neutral: tables to which this path adds the key 0 that writes nothing.
+        retry: where the plain code starts again: at ``again`` where sums are put back first.
         touched: positions of the plain code that something asked for.
     """
 
@@ -65,6 +66,7 @@ class Lookups(Scope, ABC):
         self.done: set[str] = set()
         self.committed: set[str] = set()
         self.neutral: set[str] = set()
+        self.retry = "plain"
         self.touched: set[str] = set()
         self._spots: dict[str, Spot] = {}
 
@@ -107,15 +109,17 @@ class Lookups(Scope, ABC):
 
     def token(self, spot: Spot) -> str:
         """C of the token at a position."""
-        if spot == HERE:
-            return "token"
+        return "token" if spot == HERE else self.text(self.token_at(spot))
+
+    def token_at(self, spot: Spot) -> Expr:
+        """The token at an earlier position."""
 
         def make(scope: Lookups) -> str:
             scope.cost += LOOKUP
             return f"e->core.tokens[{scope.at(spot)}]"
 
         values = Range(0.0, float(self.shared.columns.n_tokens), 0)
-        return self.text(self.atom("k", values, make, ("token", spot), "uint32_t"))
+        return self.atom("k", values, make, ("token", spot), "uint32_t")
 
     # Positions
 
@@ -308,12 +312,9 @@ class Lookups(Scope, ABC):
                 self._insert(name, effect)
 
     def commit(self) -> None:
-        """Sums and length: what must not be done twice comes last."""
+        """Sums: what must not be done twice comes last."""
         for name in self.shared.program.effects:
             self.commit_sum(name)
-        self.say("if (e->core.status.error)")
-        self.say("    return -1;")
-        self.say("e->core.length = p + 1;")
 
     def commit_sum(self, name: str) -> None:
         """Write a running sum, once."""
@@ -396,15 +397,15 @@ class Lookups(Scope, ABC):
         self.say(effect.call.format(*given))
         if effect.kind == "hull":
             self.say("if (e->core.status.error)")
-            self.say("    return -1;")
+            self.say("    goto failed;")
         if name in self.shared.keyed:
             self.say(f"if (e->{name}.general)")
-            self.say("    goto again;")
-            self.shared.again = True
+            self.say(f"    goto {self.retry};")
 
     def _insert_zero(self, name: str, effect: Insert) -> None:
         """A token that writes nothing: only the latest of them counts, and hardly ever."""
         self.neutral.add(name)
+        self.shared.zeroed.add(name)
         trial = self.child()  # a look that does not count as a dependency
         if any(trial.linear(value).constant is None for value in effect.values):
             self.shared.refreshed[name] = effect.values

@@ -19,6 +19,8 @@ from executor.native.ranges import Range, total
 from executor.native.tails import Tail
 from executor.native.writer import number
 
+TOKEN = "token"
+"""The C variable of the current token, and then of the next."""
 ROUNDING = 2.0**-48
 """Relative error of a score, at most."""
 
@@ -96,7 +98,7 @@ def envelope(family: Family, y: Range) -> Range:
 
 
 def write_rivals(tail: Tail, families: Sequence[Family]) -> Mask:
-    """Statements that return the winner; the tokens it may be."""
+    """Statements that write the winner; the tokens it may be."""
     left = rivals(tail, families)
     corners: dict[object, str] = {}
     first, *others = left
@@ -104,7 +106,7 @@ def write_rivals(tail: Tail, families: Sequence[Family]) -> Mask:
     for rival in left:
         tokens[_tokens(rival, families)] = True
     if not others:
-        tail.say(f"return {_token(tail, first, families, corners)};")
+        _put(tail, _token(tail, first, families, corners))
         return tokens
     tail.say(f"int32_t best = {_token(tail, first, families, corners)};")
     tail.say(f"double greatest = {_score(tail, first, families, corners)};")
@@ -117,8 +119,13 @@ def write_rivals(tail: Tail, families: Sequence[Family]) -> Mask:
         tail.say("    if (score > greatest || (score == greatest && rival < best))")
         tail.say("        greatest = score, best = rival;")
         tail.say("}")
-    tail.say("return best;")
+    _put(tail, "best")
     return tokens
+
+
+def _put(tail: Tail, text: str) -> None:
+    tail.say(f"{TOKEN} = {text};")
+    tail.say(f"next[p++ - start] = {TOKEN};")
 
 
 def _tokens(rival: Rival, families: Sequence[Family]) -> list[int]:

@@ -13,6 +13,7 @@ from executor.native.columns import Columns, Mask
 from executor.native.forms import HERE, Linear
 from executor.native.nodes import (
     Accumulate,
+    AddTo,
     Cell,
     Extreme,
     Insert,
@@ -45,8 +46,6 @@ class Shared:
 
     dropped: bool = False
     """Whether columns are not stored, for they can be computed again from the tokens."""
-    again: bool = False
-    """Whether some path starts again with the plain code."""
     refreshed: dict[str, tuple[Linear, ...]] = field(default_factory=dict)
     """Tables whose values at key 0 are computed when they are needed, at the latest when the next
     token that writes something else begins: until then nothing has changed that they depend on."""
@@ -54,6 +53,8 @@ class Shared:
     late: dict[str, dict[int, Linear]] = field(default_factory=dict)
     """Tables with those of their values that are not stored but computed by whoever reads them."""
 
+    zeroed: set[str] = field(default_factory=set)
+    """Tables to which some path adds the key 0."""
     unwritten: set[str] = field(default_factory=set)
     """Structures into which some path does not insert keys that cannot win."""
     _winners: dict[str, Mask] = field(default_factory=dict)
@@ -188,6 +189,11 @@ class Shared:
         effect = self.program.effects[name]
         assert isinstance(effect, Insert)
         return effect.values
+
+    @property
+    def sums(self) -> list[str]:
+        """All running sums."""
+        return [name for name, e in self.program.effects.items() if isinstance(e, AddTo)]
 
     @property
     def settled(self) -> list[str]:

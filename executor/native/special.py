@@ -13,10 +13,14 @@ from executor.checkpoint import Array
 from executor.native.columns import Mask
 from executor.native.exprs import Unsuitable
 from executor.native.families import Family
+from executor.native.later import late_values, refreshing
 from executor.native.lookups import FIRST
 from executor.native.nodes import AddTo, Program
-from executor.native.splits import Splitter
+from executor.native.paths import Paths
+from executor.native.sources import runtime
+from executor.native.splits import Splits
 from executor.native.tails import SUM_BOUND
+from executor.native.threads import Threads
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,9 @@ class Special:
     macros: tuple[str, ...]
     constants: tuple[str, ...]
     once: tuple[str, ...]
-    always: tuple[str, ...]
     columns: tuple[str, ...]
     dropped: bool
-    again: tuple[tuple[str, ...], tuple[str, ...]]
+    restored: tuple[str, ...]
     refresh: tuple[str, ...]
     refreshed: tuple[str, ...]
     later: Mapping[str, Sequence[str]]
@@ -47,29 +50,32 @@ def specialise(
     if not program.complete:
         return None
     try:
-        splitter = Splitter(program, n_tokens, families, prefix)
-        lines = splitter.write()
+        splits = Splits(program, n_tokens, families, prefix)
+        paths = Paths(splits)
     except Unsuitable:
         return None
-    shared = splitter.shared
-    refresh = splitter.refresh()
+    shared = splits.shared
+    bounds = [
+        f"fabs(e->{name}) <= {SUM_BOUND!r}"
+        for name in shared.sums
+        if splits.base.sum_of(name).range.size > SUM_BOUND
+    ]
+    threads = Threads(splits, paths, bounds)
+    lines, refresh = threads.lines(), refreshing(shared)
     tables, macros = shared.columns.tables()
     depends = {
         structure for name in shared.settled for structure in shared.depends(shared.values_of(name))
     }
     first = max(FIRST, len(prefix))
     once = [f"p >= {first}"]
-    for name, key in splitter.base.seen.items():
+    for name, key in splits.base.seen.items():
         once.append(f"e->{name}.x.weight >= 0 && e->{name}.x.key == {key!r}")
     if prefix:
         shared.constants["prefix"] = (
             f"static const token_t prefix[] = {{{', '.join(map(str, prefix))}}};"
         )
         once.append("!memcmp(e->core.tokens, prefix, sizeof prefix)")
-    always = ["p < e->core.room", "!e->core.status.odd"]
-    for name, effect in program.effects.items():
-        if isinstance(effect, AddTo) and splitter.base.sum_of(name).range.size > SUM_BOUND:
-            always.append(f"fabs(e->{name}) <= {SUM_BOUND!r}")
+    once += [f"e->{name}.has_zero" for name in sorted(shared.zeroed)]
     if shared.dropped:
         once.append("e->dropped")
     return Special(
@@ -78,10 +84,9 @@ def specialise(
         macros=tuple(macros),
         constants=tuple(shared.constants.values()),
         once=tuple(once),
-        always=tuple(always),
-        columns=(*splitter.column_code, *splitter.late_code()),
+        columns=(*splits.column_code, *late_values(shared)),
         dropped=shared.dropped,
-        again=splitter.again(),
+        restored=tuple(shared.sums) if paths.latest else (),
         refresh=tuple(refresh),
         refreshed=tuple(name for name in shared.refreshed if not shared.timeless(name)),
         later={
@@ -94,23 +99,23 @@ def specialise(
         },
         changing=tuple(sorted(name for name in depends if not shared.is_settled(name))),
         late={name: tuple(values) for name, values in shared.late.items()},
-        described=tuple(_described(splitter, len(lines))),
+        described=tuple(_described(splits, paths, len(lines))),
     )
 
 
-def _described(splitter: Splitter, n_lines: int) -> Iterator[str]:
+def _described(splits: Splits, paths: Paths, n_lines: int) -> Iterator[str]:
     """What was split and what is done differently, for people."""
-    shared, program = splitter.shared, splitter.program
-    yield f"specialised code: {splitter.n_leaves} paths, {n_lines} lines of C"
-    yield f"  the current token: {_sizes(splitter.own)}; they open the same gates"
-    if splitter.place is not None:
-        base, back = splitter.place
+    shared, program = splits.shared, splits.program
+    yield f"specialised code: {sum(map(len, paths.leaves.values()))} paths, {n_lines} lines of C"
+    yield f"  the current token: {_sizes(splits.own)}; they open the same gates"
+    if splits.place is not None:
+        base, back = splits.place
         node = type(program.nodes[base]).__name__.lower()
         yield (
-            f"  the token {back} before the {node} position {base}: {_sizes(splitter.fetched)}; "
+            f"  the token {back} before the {node} position {base}: {_sizes(splits.fetched)}; "
             f"it decides about most gates"
         )
-    for name in splitter.extremes:
+    for name in splits.extremes:
         yield f"  how far back the latest key of {name} is, and which of its tokens that is"
     for name in shared.refreshed:
         yield f"  {name}: key 0 of tokens that write nothing is remembered, its values come later"
@@ -158,14 +163,18 @@ def columns(special: Special | None, n_columns: int, widths: Mapping[str, int]) 
     return "\n".join([*lines, ""])
 
 
-def advance(special: Special | None) -> str:
-    """C of the function that appends a token, by specialised code where it can."""
-    opening = "static int32_t advance(engine *e, int32_t token, int wanted)\n{"
+def appending(special: Special | None, n_tokens: int) -> str:
+    """C of the function that appends tokens, by specialised code where it can."""
     if special is None:
-        return f"{opening}\n    (void)wanted;\n    return step(e, token);\n}}\n"
+        return runtime("append.h")
     check = "\n        && ".join(f"({condition})" for condition in special.once)
-    always = "\n          && ".join(special.always)
-    body = (*special.again[0], *special.lines, *special.again[1])
+    body = runtime("threads.h")
+    old = [f"    double old_{name} = 0.0;\n" for name in special.restored]
+    restore = [f"    e->{name} = old_{name};\n" for name in special.restored]
+    again = "again: /* what was done may be done twice, but for the sums */\n" if restore else ""
+    body = body.replace("    /* OLD SUMS */\n", "".join(old))
+    body = body.replace("    /* AGAIN */\n", again + "".join(restore))
+    body = body.replace("    /* PATHS */\n", "".join(f"    {line}\n" for line in special.lines))
     return "\n".join(
         [
             *special.constants,
@@ -178,12 +187,7 @@ def advance(special: Special | None) -> str:
             *(f"    e->{name}.late_from = p;" for name in special.late),
             "    return 1;",
             "}\n",
-            opening,
-            "    const int64_t p = e->core.length;",
-            f"    if (!((e->ready || make_ready(e, p))\n          && {always}))",
-            "        return step(e, token);",
-            "    e->core.tokens[p] = (token_t)token;",
-            *("    " + line for line in body),
-            "}\n",
+            f"static const uint8_t never[{n_tokens}]; /* of all tokens, none */\n",
+            body,
         ]
     )

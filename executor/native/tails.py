@@ -62,7 +62,7 @@ class Tail(Lookups):
         other.tokens, other.back = dict(self.tokens), dict(self.back)
         other.beyond, other.seen = dict(self.beyond), dict(self.seen)
         other._sums, other.done = dict(self._sums), set(self.done)
-        other.committed = set(self.committed)
+        other.committed, other.retry = set(self.committed), self.retry
         return other
 
     # Values
@@ -108,7 +108,7 @@ class Tail(Lookups):
             case Product():
                 return self._product(node)
             case Mean(name):
-                values = self.shared.range_of(self._added(name)).joined(ZERO).widened()
+                values = self.shared.range_of(self.added(name)).joined(ZERO).widened()
                 total = self.sum_of(name)
                 return self.atom(
                     "mean", values, lambda s: f"{s.text(total)} / ((double)p + 1.0)", ("mean", name)
@@ -125,14 +125,15 @@ class Tail(Lookups):
 
     # Running sums
 
-    def _added(self, name: str) -> Linear:
+    def added(self, name: str) -> Linear:
+        """What a token adds to a sum."""
         effect = self.shared.program.effects[name]
         assert isinstance(effect, AddTo)
         return effect.value
 
     def sum_of(self, name: str) -> Expr:
         """A running sum, with the current token."""
-        value = self._added(name)
+        value = self.added(name)
         added = self.shared.range_of(value)
         least, most = min(added.low, 0.0), max(added.high, 0.0)
         count = self.range_of("position").high + 1.0

@@ -1,4 +1,4 @@
-/* The functions that Python calls. `advance` appends one token and returns the next, or -1. */
+/* The functions that Python calls. `append` is above. */
 
 /* A new empty engine; NULL if there is no memory. */
 engine *native_new(const void *const *tables, int64_t limit)
@@ -21,25 +21,6 @@ void native_free(engine *e)
     engine_clear(e);
     free(e->core.tokens);
     free(e);
-}
-
-/* Append n tokens, given ones or, if there are none, the first and what follows, until one with
-   stop[token]. What follows each goes to next, unless it is NULL. Returns how many.
-   This is the only call of `advance`, which is so large that it must not be there twice. */
-static int64_t append(engine *e, const int32_t *given, int32_t token, const uint8_t *stop,
-                      int64_t n, int32_t *next)
-{
-    for (int64_t i = 0; i < n; i++) {
-        token = advance(e, given ? given[i] : token, next != NULL);
-        if (token < 0)
-            return i;
-        if (!next)
-            continue;
-        next[i] = token;
-        if (stop && stop[token])
-            return i + 1;
-    }
-    return n;
 }
 
 /* Append n tokens; what would follow each goes to next, unless it is NULL. Returns how many. */

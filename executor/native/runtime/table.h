@@ -444,13 +444,9 @@ static inline const cell *table_at(table *t, int64_t k)
     return table_query(t, (double)k);
 }
 
-/* The record of k = 0, to be filled: a key that is as guessed, in a table whose keys all are. */
+/* The record of k = 0, to be filled: it is there, in a table whose keys are all as guessed. */
 static inline cell *table_zero(table *t)
 {
-    if (__builtin_expect(!t->has_zero, 0)) {
-        t->fresh[0].i = 0;
-        table_insert(t, 0.0, 0.0);
-    }
     t->stale = -1;
     return t->zero + 1;
 }
@@ -458,7 +454,5 @@ static inline cell *table_zero(table *t)
 /* The same, with values that are computed when they are needed. */
 static inline void table_zero_later(table *t, int64_t position)
 {
-    if (__builtin_expect(!t->has_zero, 0))
-        table_zero(t);
     t->stale = position;
 }

@@ -1,0 +1,56 @@
+"""C that computes again what an earlier token did not store, when something reads it."""
+
+from __future__ import annotations
+
+from executor.native.shared import Shared
+from executor.native.tails import Tail
+
+
+def late_values(shared: Shared) -> list[str]:
+    """Functions that compute a value that is not stored, by its record."""
+    lines = []
+    for name, values in shared.late.items():
+        for k, value in values.items():
+            tail = _later(shared)
+            text = tail.text(tail.linear(value))
+            lines += [
+                f"static double late_{name}_{k}(engine *e, const cell *record)\n{{",
+                "    const int64_t p = record[0].i;",
+                f"    if (p < e->{name}.late_from)",
+                f"        return record[{k}].d;",
+                "    const int32_t token = e->core.tokens[p];",
+                *("    " + line for line in tail.lines),
+                f"    return {text};",
+                "}\n",
+            ]
+    return lines
+
+
+def refreshing(shared: Shared) -> list[str]:
+    """Functions that compute values of a token's record again: all, or the late ones."""
+    lines = []
+    functions = [
+        (f"refresh_{name}", dict(enumerate(shared.values_of(name), 1))) for name in shared.refreshed
+    ]
+    functions += [(f"recall_{name}", values) for name, values in shared.late.items()]
+    for name, values in functions:
+        tail = _later(shared)
+        for k, value in values.items():
+            tail.say(f"record[{k}].d = {tail.text(tail.linear(value))};")
+        lines += [
+            f"static void {name}(void *owner, int64_t p, cell *record)\n{{",
+            "    engine *const e = owner;",
+            "    const int32_t token = e->core.tokens[p];",
+            "    record[0].i = p;",
+            *("    " + line for line in tail.lines),
+            "}\n",
+        ]
+    return lines
+
+
+def _later(shared: Shared) -> Tail:
+    """A path that computes something again, for a token that is past."""
+    tail = Tail(shared, 0)
+    tail.done = set(shared.program.effects)
+    tail.committed = set(shared.program.effects)
+    return tail

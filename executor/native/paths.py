@@ -1,0 +1,267 @@
+"""The paths of specialised code: for every combination of classes that may turn up, its statements.
+
+In: :class:`~executor.native.splits.Splits`. Out: groups of classes of the current token, and for
+each group the ends of its paths, the *leaves*. :mod:`executor.native.threads` connects them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from executor.native.again import FARTHEST
+from executor.native.columns import Mask
+from executor.native.exprs import Key
+from executor.native.forms import HERE
+from executor.native.lookups import Spot
+from executor.native.nodes import AddTo, Nearest, Weight
+from executor.native.outputs import write_rivals
+from executor.native.places import gates
+from executor.native.splits import Splits
+from executor.native.tails import Tail
+
+MOST_LINES = 24_000
+"""No more paths are written after so many lines: they take 5 s to compile."""
+MOST_EARLY = 80
+"""Longer effects wait until more is known."""
+CALLS = ("core.status", "table_insert", "table_at", "table_query", "table_settle", "few_", "hull_",
+         "VALUE_")  # fmt: skip
+"""What may fail, or find that a key is not as guessed."""
+
+State = tuple[int, int, int, int]
+"""Group of the current token, classes of the fetched and the latest one; how far back that is."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Classes of the current token that have paths in common.
+
+    Attributes:
+        own: the classes; several only if what tells them apart is done before (``Paths.early``).
+        latest: whether the tokens are those with the greatest key, and thereby the latest.
+        dispatch: finds the fetched token.
+        prefix: what every path starts with.
+        spot: where the fetched token is.
+        fetch: equal for groups that fetch at the same position, if sums and tokens are the same;
+            None if it depends on other things too.
+        still: whether a token changes no sum and no extreme.
+    """
+
+    own: tuple[int, ...]
+    latest: bool
+    dispatch: Tail
+    prefix: Tail
+    spot: Spot
+    fetch: Key | None
+    still: bool
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The end of a path, the tokens that may come out, and whether it is for all distances from
+    its own on.
+    """
+
+    tail: Tail
+    outputs: Mask
+    far: bool
+
+
+class Paths:
+    """All paths of a model.
+
+    Attributes:
+        early: for each class of the current token what can be done before more is known.
+        leaves: by group, class of the fetched token and class of the latest one: by distance.
+    """
+
+    def __init__(self, splits: Splits) -> None:
+        self.splits, self.program, self.shared = splits, splits.program, splits.shared
+        self._sums = {name for name, e in self.program.effects.items() if isinstance(e, AddTo)}
+        self.early = [self._early(mask) for mask in splits.own]
+        great = [i for i, mask in enumerate(splits.own) if self._is_great(mask)]
+        if not all(self._sums <= self.early[i].committed for i in great):
+            great = []
+        members = [tuple(great)] if great else []
+        members += [(i,) for i in range(len(splits.own)) if i not in great]
+        self.latest = bool(great)
+        self.groups = [self._group(own, self.latest and not i) for i, own in enumerate(members)]
+        self.leaves: dict[tuple[int, int, int], dict[int, Leaf]] = {}
+        self._walk()
+
+    def group_of(self, own: int) -> int:
+        """The group of a class of the current token."""
+        return next(i for i, group in enumerate(self.groups) if own in group.own)
+
+    def _is_great(self, mask: Mask) -> bool:
+        return self.splits.key is not None and bool(self.splits.greatest[mask].all())
+
+    # Groups
+
+    def _early(self, mask: Mask) -> Tail:
+        """Effects that do not depend on what is known later."""
+        tail = self.splits.base.child()
+        self._assume_current(tail, mask)
+        if self.shared.restless or not self._is_great(mask):
+            return tail
+        tail.retry = "again"
+        later = {self.splits.place[0]} if self.splits.place is not None else set()
+        for name, node in self.program.nodes.items():
+            if isinstance(node, Weight) and node.owner not in tail.back:
+                later.add(name)
+        for name in self.program.effects:
+            trial = tail.child()
+            trial.effect(name)
+            trial.commit_sum(name)
+            if not later & trial.touched and len(trial.lines) <= MOST_EARLY:
+                tail.effect(name)
+                tail.commit_sum(name)
+        return tail
+
+    def _assume_current(self, tail: Tail, mask: Mask) -> None:
+        tail.tokens[HERE] = self.shared.columns.mask(mask)
+        if self._is_great(mask):
+            for name in self.splits.extremes:
+                tail.back[name] = 0
+
+    def _group(self, own: tuple[int, ...], latest: bool) -> Group:
+        tail, splits = self.splits.base.child(), self.splits
+        mask = np.logical_or.reduce([splits.own[i] for i in own])
+        self._assume_current(tail, mask)
+        if latest:
+            tail.done = set.intersection(*(self.early[i].done for i in own))
+            tail.committed = set.intersection(*(self.early[i].committed for i in own))
+            tail.retry = "again"
+        quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self._sums)
+        if splits.place is None:
+            still = quiet and not self._is_great(mask)
+            return Group(own, latest, tail.child(), tail, HERE, (), still)
+        base, back = tail.spot(splits.place[0])
+        spot = (base, back + splits.place[1])
+        fetched = tail.token_at(spot)
+        dispatch = tail.child()
+        if base != HERE[0] and not base.isdigit():
+            dispatch.say(f"place = {dispatch.read(base)};")
+        dispatch.say(f"fetched = {dispatch.text(fetched)};")
+        still = quiet and not self._is_great(mask) and dispatch.done == tail.done
+        prefix = tail.child()
+        prefix.done = set(dispatch.done)
+        if base != HERE[0] and not base.isdigit():
+            prefix.given(base, "place")
+        if fetched.terms:
+            prefix.given(fetched.terms[0][1], "fetched")
+        fetch = self._fetch(tail) if base != HERE[0] and not base.isdigit() else None
+        return Group(own, latest, dispatch, prefix, spot, fetch, still)
+
+    def _fetch(self, tail: Tail) -> Key | None:
+        assert self.splits.place is not None
+        node = self.program.nodes[self.splits.place[0]]
+        if not isinstance(node, Nearest):
+            return None
+        query = tail.linear(node.query)
+        return query.key if {name for _, name in query.terms} <= self._sums else None
+
+    # Leaves
+
+    def _walk(self) -> None:
+        """Write all paths that may be taken, as long as there are not too many."""
+        starts = range(len(self.splits.fetched))
+        states: list[State] = [(group, 0, 0, 1) for group in range(len(self.groups))]
+        for group in range(1 if self.latest else len(self.groups)):
+            states += [(group, y, 0, 1) for y in starts[1:]]
+        seen, n_lines = set(states), 0
+        for state in states:  # grows
+            if n_lines > MOST_LINES:
+                break  # the plain code does what is left
+            leaf = self._leaf(state)
+            n_lines += len(leaf.tail.lines)
+            group, y, last, distance = state
+            self.leaves.setdefault((group, y, last), {})[distance] = leaf
+            for following in self._following(state, leaf):
+                if following not in seen and following[3] <= FARTHEST:
+                    seen.add(following)
+                    states.append(following)
+
+    def _leaf(self, state: State) -> Leaf:
+        """Write the path of a state."""
+        tail, far = self._path(state)
+        for name in self.program.effects:
+            tail.effect(name)
+        tail.commit()
+        if may_fail(tail.lines) or self.groups[state[0]].latest:
+            tail.say("if (e->core.status.error)")
+            tail.say("    goto failed;", 0)
+        tail.say("if (!next)", 1)
+        tail.say("    goto passed;", 0)
+        return Leaf(tail, write_rivals(tail, self.splits.families), far)
+
+    def _path(self, state: State) -> tuple[Tail, bool]:
+        """The path of a state; and whether it is for all greater distances as well."""
+        number, y, last, distance = state
+        group, splits = self.groups[number], self.splits
+        tail = group.prefix.child()
+        tail.lines = list(group.prefix.lines)
+        tail.tokens.setdefault(group.spot, self.shared.columns.mask(splits.fetched[y]))
+        if group.latest:
+            mask = self.shared.columns.masks[tail.tokens[HERE]] & splits.last[y][last]
+            tail.tokens[HERE] = self.shared.columns.mask(mask)
+            return tail, True
+        if splits.key is None:
+            return tail, True
+        near = self._at(tail, splits.last[y][last], distance, True)
+        if y:  # what is fetched most says nothing, and may stay for long
+            return near, False
+        far = self._at(tail, splits.last[y][last], distance, False)
+        return (far, True) if self._possible(near) == self._possible(far) else (near, False)
+
+    def _following(self, state: State, leaf: Leaf) -> Iterator[State]:
+        """What may come after a path."""
+        number, y, last, distance = state
+        for other, group in enumerate(self.groups):
+            mask = np.logical_or.reduce([self.splits.own[i] for i in group.own]) & leaf.outputs
+            if not mask.any():
+                continue
+            if group.latest or not self.latest:
+                for z, classes in enumerate(self.splits.last):
+                    for i, one in enumerate(classes):
+                        if (one & mask).any() or not self.latest:
+                            yield other, z, i, 1
+            elif self.groups[number].latest:
+                yield other, y, last, 1
+            else:
+                yield other, y, last, distance if leaf.far and other == number else distance + 1
+
+    def _at(self, tail: Tail, last: Mask, distance: int, exactly: bool) -> Tail:
+        """Go on where the latest token with the greatest key is known, and how far back it is."""
+        inner, splits = tail.child(), self.splits
+        inner.lines = list(tail.lines)
+        key, other = (self.shared.columns.mask(m) for m in (last, ~splits.greatest))
+        for name in splits.extremes:
+            if exactly:
+                inner.back[name] = distance
+            else:
+                inner.beyond[name] = distance
+        for back in range(1, distance):
+            inner.tokens.setdefault((HERE[0], back), other)
+        if exactly:
+            inner.tokens.setdefault((HERE[0], distance), key)
+        else:
+            for name, node in self.program.nodes.items():
+                if isinstance(node, Weight) and node.owner in splits.extremes:
+                    inner.tokens.setdefault(inner.spot(name), key)
+        return inner
+
+    def _possible(self, tail: Tail) -> Sequence[tuple[bool, bool]]:
+        """For each gate whether it can be open, and whether it can be closed."""
+        found = []
+        for neuron in gates(self.program):
+            values = tail.linear(neuron.gate).range
+            found.append((values.high > 0.0, values.low <= 0.0))
+        return found
+
+
+def may_fail(lines: Sequence[str]) -> bool:
+    """Whether something may fail in some lines of C."""
+    return any(call in line for line in lines for call in CALLS)

@@ -1,0 +1,179 @@
+"""The paths of specialised code as one loop in C, in which every path leads on to the next.
+
+In: :class:`~executor.native.paths.Paths`. Out: statements. A token is looked at in steps: its own
+class, the class of the token that it fetches, that of the latest token with the greatest key, and
+how far back that is. A token that moves no sum and is no such token itself leaves all of that as it
+is, but for the distance. So where a path can only end in such tokens, it goes straight to theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from executor.native.columns import Mask
+from executor.native.outputs import TOKEN
+from executor.native.paths import Leaf, Paths, may_fail
+from executor.native.splits import Splits
+
+
+class Threads:
+    """Writes the loop."""
+
+    def __init__(self, splits: Splits, paths: Paths, bounds: Sequence[str]) -> None:
+        """``bounds``: what has to hold of sums before a token that changes them."""
+        self.splits, self.paths, self.shared = splits, paths, splits.shared
+        self.bounds = bounds
+        self._tables: dict[bytes, str] = {}
+
+    def _leaves(self) -> Iterator[tuple[tuple[int, int, int, int], Leaf]]:
+        for (group, y, last), leaves in self.paths.leaves.items():
+            for distance, leaf in leaves.items():
+                yield (group, y, last, distance), leaf
+
+    def lines(self) -> list[str]:
+        """The body of the loop: it begins with ``token`` as the current token."""
+        own = self._switch(
+            partial(self._class_of, "own", self.splits.own, "token"),
+            [[f"goto own_{c};"] for c in range(len(self.splits.own))],
+        )
+        lines = own
+        for c, mask in enumerate(self.splits.own):
+            lines += [f"own_{c}: /* one of {int(mask.sum())} tokens */", *_block(self._own(c))]
+        for g, group in enumerate(self.paths.groups):
+            if group.latest:
+                lines += [f"fetch_{g}:", *_block(self._fetch(g))]
+        for state, leaf in self._leaves():
+            number, y, last, distance = state
+            group = self.paths.groups[number]
+            members = "/".join(map(str, group.own))
+            far = " or more" if leaf.far else ""
+            back = "" if group.latest else f", {distance}{far} back"
+            lines.append(f"{_label(state)}: /* own {members}, fetched {y}, latest {last}{back} */")
+            lines += _block(self._leaf(state, leaf))
+        return lines
+
+    def _own(self, c: int) -> list[str]:
+        """A class of the current token."""
+        g = self.paths.group_of(c)
+        group, tail = self.paths.groups[g], self.paths.early[c]
+        lines = [line for bound in self.bounds for line in (f"if (!({bound}))", "    goto plain;")]
+        if group.latest:
+            lines += self._pending(tail.neutral)
+            lines += [f"old_{name} = e->{name};" for name in self.shared.sums]
+            return [*lines, *tail.lines, f"goto fetch_{g};"]
+        if group.dispatch.done:
+            lines += self._pending(())
+        return [*lines, *self._fetch(g)]
+
+    def _pending(self, neutral: Sequence[str] | set[str]) -> list[str]:
+        """Values to compute before something changes that they depend on."""
+        return [
+            f"table_settle(&e->{name});"
+            for name in self.shared.refreshed
+            if name not in neutral and not self.shared.timeless(name)
+        ]
+
+    def _fetch(self, g: int) -> list[str]:
+        """The branches of a group, on what is fetched and what was the latest."""
+        group, splits = self.paths.groups[g], self.splits
+        at = "token"
+        if not group.latest and splits.extremes:
+            at = f"e->core.tokens[e->{splits.extremes[0]}.x.weight]"
+        cases = []
+        for y, classes in enumerate(splits.last):
+            ends = [self._distances(g, y, last) for last in range(len(classes))]
+            cases.append(self._switch(partial(self._class_of, f"last{y}", classes, at), ends))
+        moving = group.fetch is not None and splits.place is not None
+        chain = "place < p ? limit : 0" if moving else "limit" if group.fetch == () else "0"
+        return [
+            *group.dispatch.lines,
+            f"chain = {chain};",
+            *self._switch(partial(self._class_of, "fetched", splits.fetched, "fetched"), cases),
+        ]
+
+    def _distances(self, g: int, y: int, last: int) -> list[str]:
+        """The paths at several distances."""
+        leaves = self.paths.leaves.get((g, y, last), {})
+        retry = f"goto {'again' if self.paths.groups[g].latest else 'plain'};"
+        if not leaves:
+            return [retry]
+        far = min((distance for distance, leaf in leaves.items() if leaf.far), default=0)
+        if far == 1:
+            return [f"goto {_label((g, y, last, 1))};"]
+        lines = [f"switch (p - e->{self.splits.extremes[0]}.x.weight) {{"]
+        near = [distance for distance in sorted(leaves) if not far or distance < far]
+        for distance in near:
+            lines += [f"case {distance}:", f"    goto {_label((g, y, last, distance))};"]
+        if far:  # those between are not as far as that path takes for granted
+            for distance in set(range(1, far)) - set(near):
+                lines += [f"case {distance}:", f"    {retry}"]
+            retry = f"goto {_label((g, y, last, far))};"
+        return [*lines, "default:", f"    {retry}", "}"]
+
+    def _leaf(self, state: tuple[int, int, int, int], leaf: Leaf) -> list[str]:
+        group, tail = self.paths.groups[state[0]], leaf.tail
+        pending = [] if group.latest or group.dispatch.done else self._pending(tail.neutral)
+        lines = [*pending, *tail.lines]
+        if may_fail(lines) or group.latest:
+            lines += ["if (e->core.status.odd)", "    goto check;"]
+        lines += ["if (p >= chain || stop[token])", "    goto check;"]
+        lines.append("e->core.tokens[p] = (token_t)token;")
+        reached = [(mask & leaf.outputs).any() for mask in self.splits.own]
+        known = [self._target(state, leaf, c) for c in range(len(reached))]
+        some = next(known[c] for c, one in enumerate(reached) if one)
+        targets = [[f"goto {known[c] if one else some};"] for c, one in enumerate(reached)]
+        which = partial(self._class_of, "own", self.splits.own, TOKEN)
+        return [*lines, *self._switch(which, targets)]
+
+    def _target(self, state: tuple[int, int, int, int], leaf: Leaf, c: int) -> str:
+        """Where to go on after a path with a token of a class."""
+        g, y, last, distance = state
+        here, other = self.paths.groups[g], self.paths.group_of(c)
+        there = self.paths.groups[other]
+        great = not here.still and not here.latest and self.splits.key is not None
+        if not there.still or there.fetch is None or there.fetch != here.fetch or great:
+            return f"own_{c}"
+        leaves = self.paths.leaves.get((other, y, last), {})
+        far = min((d for d, one in leaves.items() if one.far), default=0)
+        after = 1 if here.latest else distance + 1
+        if far and after >= far:
+            return _label((other, y, last, far))
+        if leaf.far and not here.latest or after not in leaves:
+            return f"own_{c}"
+        return _label((other, y, last, after))
+
+    def _class_of(self, name: str, masks: Sequence[Mask], token: str) -> str:
+        """C of the class of a token; equal tables are one."""
+        table = np.zeros(self.shared.columns.n_tokens, np.uint8)
+        for i, mask in enumerate(masks):
+            table[mask] = i
+        name = self._tables.setdefault(table.tobytes(), name)
+        self.shared.constants[f"class_{name}"] = (
+            f"static const uint8_t class_{name}[] = {{{', '.join(map(str, table.tolist()))}}};"
+        )
+        return f"class_{name}[{token}]"
+
+    def _switch(self, text: Callable[[], str], cases: Sequence[list[str]]) -> list[str]:
+        """A switch; equal cases are one, and the most frequent is the default."""
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for i, case in enumerate(cases):
+            groups.setdefault(tuple(case), []).append(i)
+        if len(groups) == 1:
+            return list(cases[0])
+        default = max(groups, key=lambda lines: len(groups[lines]))
+        found = [f"switch ({text()}) {{"]
+        for lines, members in groups.items():
+            labels = ["default:"] if lines is default else [f"case {i}:" for i in members]
+            found += [*labels, *("    " + line for line in lines)]
+        return [*found, "}"]
+
+
+def _label(state: tuple[int, int, int, int]) -> str:
+    return "path_" + "_".join(map(str, state))
+
+
+def _block(lines: Sequence[str]) -> list[str]:
+    return ["{", *("    " + line for line in lines), "}"]

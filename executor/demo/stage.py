@@ -43,11 +43,8 @@ class Pacing:
     @property
     def seconds(self) -> float:
         """From one picture to the next: longer than 1 / fps where tokens are slower."""
-        return (
-            1 / self.fps
-            if self.speed is None
-            else max(1, round(self.speed / self.fps)) / self.speed
-        )
+        tokens = self.tokens
+        return 1 / self.fps if tokens is None or self.speed is None else tokens / self.speed
 
 
 def pieces(chunks: Iterable[Ids], length: int) -> Iterator[Ids]:
@@ -96,12 +93,11 @@ class Show:
 
     def rate(self) -> str:
         """Tokens so far, and how many the model writes in a second."""
-        tokens = f"{self.watch.n_tokens:,} tokens"
+        shown = f"{self.watch.n_tokens:,} tokens"
         if not self.model_seconds:
-            return tokens
-        return (
-            f"{tokens}   model {self._execution.reader.n_tokens / self.model_seconds:,.0f} tokens/s"
-        )
+            return shown
+        speed = self._execution.reader.n_tokens / self.model_seconds
+        return f"{shown}   model {speed:,.0f} tokens/s"
 
     def frames(self, tokens: int | None = None, seconds: float = 0.0) -> Iterator[None]:
         """Run to the end; yields whenever the scene has something new to draw, and once before.

@@ -24,7 +24,8 @@ from typing import IO, Any, Unpack
 from compiler.errors import LimitError, TransputerError, UsageError
 from compiler.options import COptions
 from executor.call import Call
-from executor.decode import AUTO, make_engine
+from executor.config import AUTO
+from executor.decode import make_engine
 from executor.job import ProgramSource, prepare
 from executor.loading import ModelSource, open_checkpoint
 from executor.runner import ERROR_EXIT, LIMIT_EXIT, RunResult

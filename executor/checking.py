@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from compiler import isa
 from compiler.program import Program
 from executor.call import Call
-from executor.decode import AUTO
+from executor.config import AUTO
 from executor.job import Job, ProgramSource, own_input, prepare
 from executor.loading import ModelSource
 from executor.oracle import Oracle

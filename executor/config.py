@@ -12,6 +12,9 @@ Mode = Literal["latest", "mean"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 """What a hard head does with keys of equal score: take the latest position, or average all."""
 ATTENTIONS = ("hard", "softmax")
+ENGINES = ("native", "hull", "standard", "torch")
+"""Names for :func:`executor.decode.make_engine`, besides ``AUTO``."""
+AUTO = "auto"
 PROMPTS = ("programs", "tokens")
 LIMITS = ("max_tokens", "max_memory", "max_locals", "max_stack", "max_calls")
 """The fields that bound what a model is used for; a model folder need not have any of them."""

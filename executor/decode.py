@@ -16,15 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.errors import UsageError
+from executor.config import AUTO as AUTO
+from executor.config import ENGINES as ENGINES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from executor.checkpoint import Checkpoint
-
-ENGINES = ("native", "hull", "standard", "torch")
-"""Names for :func:`make_engine`, besides ``auto``."""
-AUTO = "auto"
 
 CHUNK_SECONDS = 0.02
 """How long the decode loop leaves the engine alone, so that output is prompt and so is Ctrl-C."""

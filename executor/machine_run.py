@@ -12,7 +12,8 @@ from pathlib import Path
 
 from compiler.errors import LimitError, UsageError
 from executor.checkpoint import Checkpoint
-from executor.decode import AUTO, Ids, extend_chunks, feed_chunks, make_engine
+from executor.config import AUTO
+from executor.decode import Ids, extend_chunks, feed_chunks, make_engine
 from executor.loading import ModelSource, open_checkpoint
 from executor.runner import NO_TOKENS, length_limit
 

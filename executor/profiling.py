@@ -19,7 +19,8 @@ from compiler import isa
 from compiler.program import Program
 from compiler.report import Kind, Owner, Site, sites
 from executor.call import Call
-from executor.decode import AUTO, Ids
+from executor.config import AUTO
+from executor.decode import Ids
 from executor.job import ProgramSource, prepare
 from executor.loading import ModelSource
 from executor.runner import Limits, start

@@ -21,7 +21,8 @@ from compiler.program import Program
 from executor.backtrace import backtrace
 from executor.call import I32, Call, Prototype
 from executor.checkpoint import Checkpoint
-from executor.decode import AUTO, Ids, extend_chunks, feed_chunks, make_engine
+from executor.config import AUTO
+from executor.decode import Ids, extend_chunks, feed_chunks, make_engine
 from executor.job import Job, ProgramSource, own_input, prepare
 from executor.loading import ModelSource, open_checkpoint, refusal
 from executor.process import resident_bytes

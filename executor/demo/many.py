@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from compiler.errors import UsageError
 from compiler.program import Program
 from executor.batch import BatchJob, Setup, stream_batch
-from executor.decode import AUTO
+from executor.config import AUTO
 from executor.demo import hungarian, sudoku
 from executor.demo.hungarian import HungarianScene, Matrix
 from executor.demo.options import N_PROBLEMS

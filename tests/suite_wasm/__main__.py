@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from compiler.errors import TransputerError
-from executor.decode import AUTO, ENGINES
+from executor.config import AUTO, ENGINES
 from executor.loading import build_checkpoint
 from suite_wasm.judge import FAILED, PASSED, REFUSED, Judge, Verdict
 from suite_wasm.machine import ORACLE

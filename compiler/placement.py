@@ -18,6 +18,9 @@ SECONDS = 10.0
 """How long a solver looks for something smaller, for each of its runs."""
 
 
+SIMPLE = "by the simple placement"
+
+
 @dataclass(frozen=True)
 class Sizes:
     """What a shape is asked to be; None for the least. Heads are two-dimensional.
@@ -73,10 +76,7 @@ def place_graph(graph: Graph, sizes: Sizes, seconds: float = SECONDS) -> Placeme
         raise UsageError(f"the machine needs {least} layers, not {layers}: so long is the longest "
                          f"chain of heads and neurons that wait for each other")  # fmt: skip
     simple = simple_plan(graph, times, layers)
-    found = _solved(graph, simple, seconds) if seconds else None
-    if found is None:
-        hint = "" if seconds == 0 else "; the extra `scheduler` looks for less"
-        found = Placement(simple, f"by the simple placement{hint}")
+    found = _solved(graph, simple, seconds) if seconds else Placement(simple, SIMPLE)
     return replace(found, plan=_widened(found.plan, sizes))
 
 
@@ -141,17 +141,17 @@ class _Slots:
         return None
 
 
-def _solved(graph: Graph, simple: Plan, seconds: float) -> Placement | None:
-    """The smallest plan that the solver finds; None without the solver, or without luck."""
+def _solved(graph: Graph, simple: Plan, seconds: float) -> Placement:
+    """The smallest plan that the solver finds; the simple one without the solver, or in no time."""
     try:
-        from compiler.solve import smallest
+        from compiler.solve import NoPlanError, smallest
     except ImportError:
-        return None
+        return Placement(simple, f"{SIMPLE}; the extra `scheduler` looks for less")
     widest = replace(simple.shape, d_ffn=simple.shape.d_ffn + len(graph.quantities))
     try:
         size = smallest(graph, seconds, widest, workers=1)
-    except TransputerError:  # nothing in so short a time
-        return None
+    except NoPlanError:
+        return Placement(simple, f"{SIMPLE}; the solver found nothing in {seconds:g} seconds")
     return Placement(replace(size.plan, shape=size.shape), f"by the solver ({size.proved})")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from ortools.sat.python import cp_model
 
 from compiler.errors import TransputerError
-from compiler.graph import Graph
+from compiler.graph import ONE, POSITION, POSITION_SQUARED, Graph
 from compiler.machine import build_graph
 from compiler.machine_base import BASE_SHAPE, build_base_graph
 from compiler.schedule import Life, Plan, Shape, check_plan, lives, parity, usage
@@ -31,6 +31,10 @@ MACHINES: dict[str, tuple[Callable[[], Graph], Shape]] = {
     "base": (build_base_graph, BASE_SHAPE),
 }
 """Name of a plan: the graph it places, and the shape it has to fit."""
+
+
+class NoPlanError(TransputerError):
+    """There is no plan, or none was found in time."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class _Problem:
                     self.model.add(steps[time] == before)
         self._order()
         self.born, self.erased = self._lives()
+        self._erasures_read()
         self.width = self.model.new_int_var(1, shape.d_model, "d_model")
         self.neurons = self.model.new_int_var(0, shape.d_ffn, "d_ffn")
         self._slots()
@@ -124,6 +129,15 @@ class _Problem:
                     self.model.add_implication(erased[name][time], self.done[writer][time - 1])
         return born, erased
 
+    def _erasures_read(self) -> None:
+        """Erasures read ``one``, those by heads the position: these must still be there."""
+        for read in (ONE, POSITION, POSITION_SQUARED):
+            for name, steps in self.erased.items():
+                for time in range(1, self.shape.end):
+                    if name != read and (read == ONE or time % 2 == 0):
+                        gone = self.erased[read][time - 1]
+                        self.model.add(self._at(steps, time) + gone <= 1)
+
     def _slots(self) -> None:
         """What is not an integer needs its slot one half-layer sooner and longer."""
         self.model.add(len(self.graph.inputs) <= self.width)
@@ -154,7 +168,7 @@ class _Problem:
 def solve(graph: Graph, shape: Shape, seconds: float, workers: int = 2, log: bool = False) -> Plan:
     """The plan with the fewest residual slots that was found in ``seconds``.
 
-    Raises TransputerError if there is none, or none was found in time.
+    Raises NoPlanError if there is none, or none was found in time.
     """
     return fewest_slots(graph, shape, seconds, workers, log).plan
 
@@ -188,12 +202,12 @@ def smallest(graph: Graph, seconds: float, widest: Shape, workers: int = 2) -> S
         shape = replace(widest, d_model=width, n_heads=width // 2)
         try:
             solved = fewest_neurons(graph, shape, seconds, workers)
-        except TransputerError as error:
+        except NoPlanError as error:
             proved = proved and "INFEASIBLE" in str(error)
             continue
         shape = replace(shape, d_ffn=solved.neurons)
         return Size(shape, solved.plan, first.width, proved, solved.proved)
-    raise TransputerError(f"no plan up to {widest}")
+    raise NoPlanError(f"no plan up to {widest}")
 
 
 def _solve(problem: _Problem, seconds: float, workers: int, log: bool) -> Solved:
@@ -205,7 +219,7 @@ def _solve(problem: _Problem, seconds: float, workers: int, log: bool) -> Solved
     solver.parameters.log_search_progress = log
     status = solver.solve(problem.model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        raise TransputerError(f"no plan for {shape}: {solver.status_name(status)}")
+        raise NoPlanError(f"no plan for {shape}: {solver.status_name(status)}")
     times = {n: _first(solver, steps) for n, steps in problem.done.items()}
     erased = {
         n: time

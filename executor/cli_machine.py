@@ -105,6 +105,10 @@ def _prompt(options: argparse.Namespace) -> str:
         raise UsageError(
             f'this model reads tokens: {options.verb} --model DIR --prompt "..." or a file'
         )
+    from compiler.frontend import SUFFIXES
+
+    if Path(options.file).suffix in SUFFIXES:
+        raise UsageError(f"{options.file} is a program; this model reads tokens of its own")
     try:
         if options.file == "-":
             return sys.stdin.read()

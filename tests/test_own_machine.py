@@ -121,13 +121,27 @@ def test_a_given_shape_is_filled_and_too_small_a_one_is_refused() -> None:
 
 def test_solver_is_never_wider_than_the_simple_placement() -> None:
     pytest.importorskip("ortools")
-    for name in own.NAMES:
-        graph = own.graph(name)
+    for graph in (*map(own.graph, own.NAMES), memory_graph()):
         solved = place_graph(graph, Sizes(), seconds=5)
         simple = simple_plan(graph, earliest(graph), solved.plan.shape.n_layers)
         assert check_plan(graph, solved.plan) == []
         assert "proved" in solved.words
         assert solved.plan.shape.d_model <= simple.shape.d_model
+
+
+def memory_graph() -> Graph:
+    """Letters and their latest values; its erasures by heads compete with the position's end."""
+    graph = Graph()
+    letter, digit, is_digit = map(graph.input, ("letter", "digit", "is_digit"))
+    for number, spelling in enumerate("xyz"):
+        graph.token(spelling, letter=number)
+    for number in range(10):
+        graph.token(str(number), digit=number, is_digit=1)
+    (before,) = graph.fetch_position("before", graph.position - 1, {"letter before": letter})
+    values = {"found": digit, "place": letter}
+    found, _ = graph.fetch_written("memory", letter, values, index=before, where=is_digit)
+    graph.score_nearest(found, {str(number): number for number in range(10)})
+    return graph
 
 
 # --- certificates -------------------------------------------------------------------------------
@@ -182,6 +196,39 @@ def test_softmax_weights_are_refused_where_nothing_is_proved(make: object, words
     assert callable(make)
     with pytest.raises(UsageError, match=words):
         build_own_machine(make(), seconds=0, softmax_tokens=100)
+
+
+@pytest.mark.parametrize(
+    "examples", [pytest.param(400, marks=pytest.mark.long, id="many"), pytest.param(12, id="few")]
+)
+def test_softmax_writes_what_hard_attention_does_wherever_it_is_proved(examples: int) -> None:
+    """On small random graphs; about half of them are proved, the others refused."""
+    import torch
+
+    from executor.torch_engine import make_model
+
+    proved = 0
+
+    @given(small_graphs(exponent=3, means=False))
+    @settings(max_examples=examples, deadline=None, database=None)
+    def agree(small: Small) -> None:
+        nonlocal proved
+        try:
+            machine = build_own_machine(small.graph, seconds=0, softmax_tokens=2**8).machine
+        except UsageError:
+            return
+        proved += 1
+        checkpoint = checkpoint_of(machine)
+        tokens = [*small.tokens, *small.graph.embedding, *reversed(small.tokens)]
+        rows = make_model(checkpoint)(torch.tensor([checkpoint.encode(tokens)]))[0]
+        oracle, logits = Evaluator(small.graph, machine.plan.times), small.graph.logits()
+        for token, found in zip(tokens, rows.argmax(dim=-1).tolist(), strict=True):
+            oracle.feed(token)
+            chosen, best = (logits[t] for t in (checkpoint.vocabulary[found], oracle.best()))
+            assert _value(chosen.terms, oracle) == _value(best.terms, oracle)
+
+    agree()
+    assert proved > examples // 6
 
 
 def test_softmax_weights_have_a_longest_run() -> None:

@@ -25,7 +25,7 @@ PathLike = str | os.PathLike[str]
 def compile_program(
     source: PathLike | Sequence[PathLike] | bytes,
     *,
-    call: Sequence[str | int] | None = None,
+    call: Sequence[str | int | float] | None = None,
     entry: str | None = None,
     opt: str = "-O2",
     include: Sequence[PathLike] = (),
@@ -43,7 +43,7 @@ def compile_program(
         source: path of a ``.c``, ``.cpp``, ``.wat``, ``.wasm`` or ``.tok`` file, several C and C++
             files of one program, or the bytes of a WebAssembly module.
         call: ``(function, *arguments)``: a program that calls this function of a C file, or
-            export of a module, with i32 arguments, instead of the program's own entry.
+            export of a module, with these numbers, instead of the program's own entry.
         entry: the export to run instead of the usual ones, for modules.
         opt, include, define, flags, clang, sysroot, libc, stack_bytes, memory_bytes: for C and
             C++, see :func:`compiler.frontend.to_wasm`.
@@ -86,7 +86,7 @@ def compile_wasm(
     content: bytes,
     name: str,
     *,
-    call: Sequence[str | int] | None = None,
+    call: Sequence[str | int | float] | None = None,
     entry: str | None = None,
 ) -> Program:
     """Compile a WebAssembly module, see :func:`compiler.pipeline.compile_wasm`."""

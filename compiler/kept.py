@@ -26,7 +26,7 @@ _SEPARATOR = " "
 def compile_kept(
     source: PathLike | Sequence[PathLike] | bytes,
     *,
-    call: Sequence[str | int] | None = None,
+    call: Sequence[str | int | float] | None = None,
     **options: Unpack[COptions],
 ) -> Program:
     """What :func:`compiler.compile_program` gives, compiled only if the cache has no such program.
@@ -48,7 +48,7 @@ def compile_kept(
 
 def _key(
     source: PathLike | Sequence[PathLike] | bytes,
-    call: Sequence[str | int] | None,
+    call: Sequence[str | int | float] | None,
     options: COptions,
 ) -> str | None:
     """Names the program; None for a token program, which is read at once, and for what is wrong."""

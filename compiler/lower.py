@@ -14,15 +14,17 @@ from dataclasses import dataclass, replace
 from compiler import isa
 from compiler.errors import CompileError, Place, UnsupportedError, UsageError
 from compiler.legalise import legalise
+from compiler.legalise_words import to_words
 from compiler.lower_analysis import analyse
 from compiler.lower_code import MASK, CodeBuilder, Native, NativeFunction
 from compiler.lower_context import Context, function_key, width
 from compiler.lower_function import lower_function
 from compiler.lower_layout import lay_out, optimise
 from compiler.lower_tables import emit_dispatch, indirect_runs
-from compiler.program import Origin
+from compiler.program import START, Origin
 from compiler.routines import routines_for
-from compiler.wasm_types import PAGE_BYTES, Function, Module
+from compiler.values import Number, bits_of
+from compiler.wasm_types import PAGE_BYTES, Function, FuncType, Module
 
 ENTRY_NAMES = ("transputer_main", "main", "_start")
 """Exports that may be the entry of a program, the preferred one first."""
@@ -82,30 +84,43 @@ def find_entry(module: Module, export: str | None = None) -> Entry:
     return Entry(name, function)
 
 
-def find_call(module: Module, export: str, arguments: Sequence[int]) -> Entry:
-    """The export ``export``, to be called with i32 ``arguments`` (signed or unsigned).
+def find_call(module: Module, export: str, arguments: Sequence[Number]) -> Entry:
+    """The export ``export``, to be called with these numbers.
 
     Raises:
         UsageError: there is no such function, or the arguments do not fit it.
-        UnsupportedError: it takes or returns something else than i32.
+        UnsupportedError: it takes or returns something else than numbers, or several results.
     """
     found = module.exports.get(export)
     if found is None or found.kind != "func":
         raise UsageError(f"{module.file} exports no function {export}")
     function = module.functions[found.index]
     types = function.type
-    if set(types.params + types.results) - {"i"} or len(types.results) > 1:
+    if set(types.params + types.results) - set("ilfd") or len(types.results) > 1:
         raise UnsupportedError(
-            f"{export} has type {types}, only i32 values can be passed and one returned",
+            f"{export} has type {types}, only numbers can be passed and one returned",
             module.place(function),
-            "call a function with i32 parameters and at most one i32 result",
+            "call a function that takes numbers and returns one or nothing",
         )
     if len(arguments) != len(types.params):
         raise UsageError(f"{export} takes {len(types.params)} arguments, {len(arguments)} given")
-    for value in arguments:
-        if not -(1 << 31) <= value <= MASK:
-            raise UsageError(f"{value}: not a 32-bit integer")
-    return Entry(export, function, tuple(value & MASK for value in arguments))
+    bits = []
+    for number, (type_, value) in enumerate(zip(types.params, arguments, strict=True), start=1):
+        try:
+            bits.append(bits_of(type_, value))
+        except UsageError as error:
+            raise UsageError(f"{export}: argument {number}: {error}") from None
+    return Entry(export, function, to_words(types.params, bits))
+
+
+def find_initialiser(module: Module) -> list[Entry]:
+    """What has to be called before any export of a module that is a library: WASI's
+    ``_initialize``, if it is there."""
+    found = module.exports.get("_initialize")
+    if found is None or found.kind != "func":
+        return []
+    function = module.functions[found.index]
+    return [Entry(found.name, function)] if function.type == FuncType("", "") else []
 
 
 def find_calls(module: Module, calls: Iterable[tuple[str, Sequence[int]]]) -> list[Entry]:
@@ -184,8 +199,7 @@ def _dispatcher(context: Context, key: str) -> NativeFunction:
 
 def _stub(context: Context, entries: Sequence[Entry], has_result: bool) -> NativeFunction:
     """Set the globals, run the start function, make the calls, and halt."""
-    name = "(start)"
-    origin = Origin(name, "(start)", -1)
+    origin = Origin(START, START, -1)
     code: list[Native] = []
 
     def assign(slot: int, value: int) -> None:
@@ -206,4 +220,4 @@ def _stub(context: Context, entries: Sequence[Entry], has_result: bool) -> Nativ
     if has_result and not (entries and entries[-1].function.type.results):
         code.append(Native("i32.const", 0, origin))  # the exit code of a normal end
     code.append(Native("halt", 0, origin))
-    return NativeFunction("(start)", name, tuple(code))
+    return NativeFunction(START, START, tuple(code))

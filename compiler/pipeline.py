@@ -8,8 +8,16 @@ from dataclasses import replace
 
 from compiler import isa, wasm
 from compiler.assemble import Code, assemble
-from compiler.errors import CompileError, Place
-from compiler.lower import Entry, Lowered, find_call, find_calls, find_entry, lower
+from compiler.errors import CompileError, Place, UsageError
+from compiler.lower import (
+    Entry,
+    Lowered,
+    find_call,
+    find_calls,
+    find_entry,
+    find_initialiser,
+    lower,
+)
 from compiler.lower_code import Native
 from compiler.lower_context import constant_address
 from compiler.program import Program
@@ -25,7 +33,7 @@ def compile_wasm(
     content: bytes,
     name: str,
     *,
-    call: Sequence[str | int] | None = None,
+    call: Sequence[str | int | float] | None = None,
     entry: str | None = None,
 ) -> Program:
     """Compile a WebAssembly module.
@@ -33,8 +41,8 @@ def compile_wasm(
     Args:
         content: the module in the binary format.
         name: what to call it in messages.
-        call: ``(export, *arguments)`` to run that function with i32 arguments instead of the
-            program's entry.
+        call: ``(export, *arguments)`` to run that function with these numbers instead of the
+            program's entry; WASI's ``_initialize`` is called before it where the module has one.
         entry: the export to run instead of the usual ones (``lower.ENTRY_NAMES``).
 
     Raises:
@@ -45,8 +53,9 @@ def compile_wasm(
     decoded = wasm.decode(content, name)
     module = link_wasi(decoded)
     chosen = _chosen_entry(module, call, entry)
+    first = find_initialiser(module) if call is not None else []
     try:
-        program = _assembled(module, lower(module, chosen))
+        program = _assembled(module, lower(module, *first, chosen))
     except CompileError as error:
         raise _located(error, content) from None
     return replace(
@@ -54,6 +63,8 @@ def compile_wasm(
         wasm=content,
         wants_args=_wants_arguments(decoded, call is not None),
         entry=chosen.export,
+        parameters=chosen.function.type.params,
+        results=chosen.function.type.results,
     )
 
 
@@ -102,11 +113,16 @@ def _assembled(module: Module, lowered: Lowered) -> Program:
     )
 
 
-def _chosen_entry(module: Module, call: Sequence[str | int] | None, entry: str | None) -> Entry:
+def _chosen_entry(
+    module: Module, call: Sequence[str | int | float] | None, entry: str | None
+) -> Entry:
     if call is None:
         return find_entry(module, entry)
     export, *arguments = call
-    return find_call(module, str(export), [int(argument) for argument in arguments])
+    wrong = [argument for argument in arguments if isinstance(argument, str)]
+    if wrong:
+        raise UsageError(f"{export}: {wrong[0]!r} is no number")
+    return find_call(module, str(export), [a for a in arguments if not isinstance(a, str)])
 
 
 def _segments(module: Module) -> list[tuple[int, bytes]]:

@@ -30,6 +30,8 @@ class Origin:
     offset: int = -1
 
 
+START = "(start)"
+"""Name of the function, added by the compiler, in which execution begins and a normal end lies."""
 TRAP_REASONS = (
     "unreachable",
     "undefined element",
@@ -59,7 +61,9 @@ class Program:
         memory_bytes: size of the memory, 0 for none; the most it can have if it ``grows``.
         grows: the program may call ``memory.grow``; code that the compiler adds then checks every
             address against the size of the moment, which a native global holds.
-        has_result: the entry returns an i32, which is the exit code (or value) at ``halt``.
+        has_result: the entry returns a value, at ``halt`` on top of the stack: an i32, which is the
+            exit code, or of a call what ``results`` says.
+        entry, parameters, results: the export that is run, and the letters of its types.
         entry: the export that runs.
         compiled: from C or C++, with line tables, so that what has none is the library's.
         report: sizes in tokens, and what the C compiler warned of (``warnings``).
@@ -74,6 +78,8 @@ class Program:
     grows: bool = False
     has_result: bool = False
     entry: str = ""
+    parameters: str = ""
+    results: str = ""
     compiled: bool = False
     report: dict[str, object] = field(default_factory=dict)
 

@@ -1,12 +1,13 @@
 """Calling one function: ``gcd(48, 36)`` as text, and what a C prototype says about it.
 
 A C function's prototype is found in the preprocessed text and read with pycparser, so that
-arguments are checked and the result is printed as what it is (``unsigned``, ``char``, nothing).
-Exports of a WebAssembly module take and return 32-bit integers, printed as signed.
+arguments are checked and the result is printed as what it is (``unsigned``, ``float``, nothing).
+Exports of a WebAssembly module take and return its number types; integers are signed.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,21 +17,27 @@ from typing import TYPE_CHECKING, Unpack
 
 from compiler.errors import CompileError, UsageError
 from compiler.options import COptions, preprocessing
+from compiler.values import Number, bits_of, value_of
 
 if TYPE_CHECKING:
     from pycparser import c_ast
 
-Call = tuple[str | int, ...]
-"""A function's name and its integer arguments: ``("gcd", 48, 36)``."""
+Call = tuple[str | Number, ...]
+"""A function's name and its arguments: ``("gcd", 48, 36)``."""
 
 
 @dataclass(frozen=True)
 class IntType:
-    """An integer type of at most 32 bits, by its C name."""
+    """An integer type of at most 64 bits, by its C name."""
 
     name: str
     bits: int
     signed: bool
+
+    @property
+    def letter(self) -> str:
+        """The WebAssembly type that a value of this type is passed as."""
+        return "l" if self.bits > 32 else "i"
 
     @property
     def range(self) -> tuple[int, int]:
@@ -38,47 +45,93 @@ class IntType:
         low = -(1 << self.bits - 1) if self.signed else 0
         return low, low + (1 << self.bits) - 1
 
-    def from_i32(self, value: int) -> int:
-        """A returned 32-bit pattern as a number of this type."""
-        value &= (1 << self.bits) - 1
-        return value - (1 << self.bits) if self.signed and value >> self.bits - 1 else value
+    def refusal(self, value: Number) -> str:
+        """Why a value is none of this type, empty if it is."""
+        low, high = self.range
+        fits = isinstance(value, int) and low <= value <= high
+        return "" if fits else f"{value}, which is not {self.name} ({low} to {high})"
+
+    def from_bits(self, bits: int) -> int:
+        """A returned pattern as a number of this type."""
+        bits &= (1 << self.bits) - 1
+        return bits - (1 << self.bits) if self.signed and bits >> self.bits - 1 else bits
+
+    def text(self, value: Number) -> str:
+        """A value as it is printed."""
+        return str(value)
 
 
+@dataclass(frozen=True)
+class FloatType:
+    """A floating-point type of 32 or 64 bits, by its C name."""
+
+    name: str
+    bits: int
+
+    @property
+    def letter(self) -> str:
+        """The WebAssembly type that a value of this type is passed as."""
+        return "d" if self.bits > 32 else "f"
+
+    def refusal(self, value: Number) -> str:
+        """Why a value is none of this type, empty if it is."""
+        try:
+            bits_of(self.letter, value)
+        except UsageError:
+            return f"{value}, which is beyond the range of {self.name}"
+        return ""
+
+    def from_bits(self, bits: int) -> Number:
+        """A returned pattern as a number of this type."""
+        return value_of(self.letter, bits)
+
+    def text(self, value: Number) -> str:
+        """A value in the fewest digits that name it among the values of this type."""
+        if self.bits > 32:
+            return repr(value)
+        digits = (f"{value:.{n}g}" for n in range(1, 10))
+        bits = bits_of("f", value)
+        short = next((d for d in digits if bits_of("f", float(d)) == bits), repr(value))
+        return repr(float(short))
+
+
+Type = IntType | FloatType
 I32 = IntType("i32", 32, True)
+_WASM_TYPES: dict[str, Type] = {
+    "i": I32, "l": IntType("i64", 64, True), "f": FloatType("f32", 32), "d": FloatType("f64", 64)
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Prototype:
-    """Parameter types, and the result's type, None for void. ``parameters`` is None where they
-    are not known."""
+    """Types of the parameters, and the result's, None for void."""
 
     name: str
-    parameters: tuple[IntType, ...] | None = None
-    result: IntType | None = I32
+    parameters: tuple[Type, ...]
+    result: Type | None
 
-    def check(self, arguments: Sequence[int]) -> None:
+    def check(self, arguments: Sequence[Number]) -> None:
         """Raises UsageError if the number or the size of the arguments is wrong."""
         types = self.parameters
-        if types is None:
-            types = (IntType("a 32-bit integer", 32, True),) * len(arguments)
         if len(types) != len(arguments):
             raise UsageError(f"{self.name} takes {len(types)} arguments, not {len(arguments)}")
         for number, (kind, argument) in enumerate(zip(types, arguments, strict=True), start=1):
-            low, high = kind.range
-            if self.parameters is None:
-                high = (1 << 32) - 1
-            if not low <= argument <= high:
-                raise UsageError(
-                    f"{self.name}: argument {number} is {argument}, which is not "
-                    f"{kind.name} ({low} to {high})"
-                )
+            reason = kind.refusal(argument)
+            if reason:
+                raise UsageError(f"{self.name}: argument {number} is {reason}")
+
+
+def wasm_prototype(name: str, parameters: str, results: str) -> Prototype:
+    """The prototype of an export, given its types as letters; at most one result."""
+    types = tuple(_WASM_TYPES[letter] for letter in parameters)
+    return Prototype(name, types, _WASM_TYPES[results] if results else None)
 
 
 def parse_call(text: str) -> Call:
     """``"gcd(48, 0x24)"`` as ``("gcd", 48, 36)``.
 
     Raises:
-        UsageError: if it is not a name and integers in parentheses.
+        UsageError: if it is not a name and numbers in parentheses.
     """
     match = re.fullmatch(r"\s*([^\s()]+)\s*\(([^()]*)\)\s*", text)
     if match is None:
@@ -86,28 +139,40 @@ def parse_call(text: str) -> Call:
     name, inside = match.groups()
     arguments = inside.split(",") if inside.strip() else []
     try:
-        return (name, *(int(argument.strip(), 0) for argument in arguments))
+        return (name, *(_number(argument.strip()) for argument in arguments))
+    except (ValueError, OverflowError):
+        raise UsageError(f"--call {text!r}: the arguments must be numbers") from None
+
+
+def _number(text: str) -> Number:
+    """``48``, ``0x24``, ``-1.5e3``, ``0x1.8p3``, ``inf``, ``nan``; or an error."""
+    try:
+        return int(text, 0)
     except ValueError:
-        raise UsageError(f"--call {text!r}: the arguments must be integers") from None
+        hexadecimal = text.lstrip("+-")[:2].lower() == "0x"
+        value = float.fromhex(text) if hexadecimal else float(text)
+    if math.isinf(value) and "inf" not in text.lower():
+        raise OverflowError
+    return value
 
 
-def split_call(call: Call) -> tuple[str, tuple[int, ...]]:
+def split_call(call: Call) -> tuple[str, tuple[Number, ...]]:
     """Name and arguments of a call.
 
     Raises:
-        UsageError: if it is not a name and integers.
+        UsageError: if it is not a name and numbers.
     """
     name, *arguments = call
-    integers = tuple(argument for argument in arguments if isinstance(argument, int))
-    if not isinstance(name, str) or len(integers) != len(arguments):
+    numbers = tuple(argument for argument in arguments if isinstance(argument, int | float))
+    if not isinstance(name, str) or len(numbers) != len(arguments):
         raise UsageError(f'not a call: {call!r}; expected ("gcd", 48, 36)')
-    return name, integers
+    return name, numbers
 
 
 def prototype(
     sources: Sequence[str | os.PathLike[str]], name: str, **options: Unpack[COptions]
-) -> Prototype:
-    """The prototype of a function of a program, given its source files.
+) -> Prototype | None:
+    """The prototype of a function of a program, given its source files; None if they are not C.
 
     Args:
         options: for C, as for ``compile_program``. Where the preprocessor refuses a file or leaves
@@ -115,14 +180,13 @@ def prototype(
             is wrong.
 
     Raises:
-        UsageError: if the files are C and declare no such function, or not one of 32-bit
-            integers.
+        UsageError: if the files declare no such function, or not one of numbers.
     """
     from compiler.frontend import SOURCE_SUFFIXES, default_libc, read_source
 
     paths = [Path(source) for source in sources]
     if not all(path.suffix in SOURCE_SUFFIXES for path in paths):
-        return Prototype(name)
+        return None
     from compiler.toolchain import find_toolchain, preprocess
 
     plain = [read_source(path).decode("utf-8", "replace") for path in paths]
@@ -147,7 +211,7 @@ def c_prototype(text: str, name: str, file: str = "") -> Prototype | None:
     """The prototype of ``name`` in C source text, None if it is not defined there.
 
     Raises:
-        UsageError: if it is static, cannot be parsed, or has other than 32-bit integer types.
+        UsageError: if it is static, cannot be parsed, or has types that are no numbers.
     """
     from pycparser import CParser, c_ast
     from pycparser.c_parser import ParseError
@@ -169,7 +233,7 @@ def c_prototype(text: str, name: str, file: str = "") -> Prototype | None:
     names = {node.name: node.type for node in types if isinstance(node, c_ast.Typedef)}
     function = found.type
     parameters = [
-        _int_type(parameter.type, names, f"{where}: parameter {number}")
+        _type(parameter.type, names, f"{where}: parameter {number}")
         for number, parameter in enumerate(function.args.params if function.args else (), start=1)
         if not _is_void(parameter.type)
     ]
@@ -177,7 +241,7 @@ def c_prototype(text: str, name: str, file: str = "") -> Prototype | None:
     return Prototype(
         name,
         tuple(parameters),
-        None if _is_void(result) else _int_type(result, names, f"{where}: the result"),
+        None if _is_void(result) else _type(result, names, f"{where}: the result"),
     )
 
 
@@ -192,6 +256,7 @@ _STANDARD_TYPEDEFS = (
 )
 
 _SIZES = {"_Bool": 1, "char": 8, "short": 16, "int": 32, "long": 32}
+_FLOATS = {"float": 32, "double": 64}
 
 
 _ATTRIBUTE = re.compile(
@@ -236,21 +301,24 @@ def _is_void(node: c_ast.Node) -> bool:
     )
 
 
-def _int_type(node: c_ast.Node, names: Mapping[str, c_ast.Node], what: str) -> IntType:
+def _type(node: c_ast.Node, names: Mapping[str, c_ast.Node], what: str) -> Type:
     from pycparser import c_ast
 
     if isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.Enum):
         return IntType("int", 32, True)
     if not isinstance(node, c_ast.TypeDecl) or not isinstance(node.type, c_ast.IdentifierType):
-        raise UsageError(f"{what} is not an integer; only integers of 32 bits can be passed")
+        raise UsageError(f"{what} is not a number; only numbers can be passed")
     words: list[str] = node.type.names
     if len(words) == 1 and words[0] in names:
-        return _int_type(names[words[0]], names, what)
+        return _type(names[words[0]], names, what)
+    if len(words) == 1 and words[0] in _FLOATS:
+        return FloatType(words[0], _FLOATS[words[0]])
     bases = [word for word in words if word not in ("signed", "unsigned")] or ["int"]
     base = bases[0] if len(bases) == 1 else next((b for b in bases if b != "int"), "int")
-    if base not in _SIZES or bases.count("long") > 1 or "double" in bases:
+    if base not in _SIZES or "double" in bases:
         raise UsageError(
-            f"{what} is {' '.join(words)}; only integers of at most 32 bits can be passed"
+            f"{what} is {' '.join(words)}; only numbers of at most 64 bits can be passed"
         )
     signed = "unsigned" not in words and base != "_Bool"
-    return IntType(" ".join(words), _SIZES[base], signed)
+    bits = 64 if bases.count("long") > 1 else _SIZES[base]
+    return IntType(" ".join(words), bits, signed)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from compiler import isa
 from compiler.program import Program
-from executor.call import Call
+from compiler.values import bits_of
+from executor.call import I32, Call
 from executor.config import AUTO
 from executor.job import Job, ProgramSource, own_input, prepare
 from executor.loading import ModelSource
@@ -198,14 +199,15 @@ def _against(result: RunResult, reference: ReferenceResult, job: Job) -> Iterato
             yield f"{stream} byte {at}: model {ours!r}, wasmtime {theirs!r}"
     if result.trap != reference.trap:
         yield f"trap: model {result.trap or 'none'}, wasmtime {reference.trap or 'none'}"
-    elif job.call is None and result.exit_code != reference.exit_code:
+    elif result.exit_code != reference.exit_code:
         yield f"exit code: model {result.exit_code}, wasmtime {reference.exit_code}"
-    elif result.value is not None and _bits(result.value) != _bits(reference.value):
-        yield f"value: model {result.value}, wasmtime {reference.value}"
-
-
-def _bits(value: int | None) -> int | None:
-    return None if value is None else value & 0xFFFFFFFF
+    else:
+        kind = job.prototype.result if job.prototype else I32
+        wanted = reference.value
+        if kind is not None and wanted is not None:
+            wanted = kind.from_bits(bits_of(kind.letter, wanted))
+        if kind is not None and repr(result.value) != repr(wanted):
+            yield f"value: model {result.value}, wasmtime {wanted}"
 
 
 def _memory(

@@ -6,6 +6,7 @@ import argparse
 import base64
 import contextlib
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -126,5 +127,7 @@ def _described(job: BatchJob, result: BatchResult) -> dict[str, object]:
         if result.result.trap is not None:
             described["trap"] = result.result.trap
         if job.call is not None:
-            described["value"] = result.result.value
+            value = result.result.value
+            finite = not isinstance(value, float) or math.isfinite(value)
+            described["value"] = value if finite else str(value)  # JSON has no infinity
     return described

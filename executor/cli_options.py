@@ -210,7 +210,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
         "--max-memory", metavar="BYTES", type=_bytes, help="stop when so much is in use; 2G, 500M"
     )
     group.add_argument(
-        "--call", metavar="CALL", type=_name, help="call one function: 'gcd(48, 36)'"
+        "--call", metavar="CALL", type=_name, help="call one function: 'gcd(48, 36)', 'f(0.5)'"
     )
 
 

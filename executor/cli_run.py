@@ -133,7 +133,8 @@ def run_verb(options: argparse.Namespace) -> int:
         warn_of_debug_information(job.program)
         say(f"trap: {_trap_place(execution, result)}")
     elif job.call is not None and result.value is not None and not only_trace:
-        print(result.value, flush=True)
+        kind = job.prototype.result if job.prototype else None
+        print(kind.text(result.value) if kind else result.value, flush=True)
     if options.check:
         from executor.checking import compare
 

@@ -10,7 +10,7 @@ from typing import Unpack
 from compiler.errors import UsageError
 from compiler.options import COptions
 from compiler.program import Program
-from executor.call import Call, Prototype, prototype, split_call
+from executor.call import Call, Prototype, prototype, split_call, wasm_prototype
 
 Path = str | os.PathLike[str]
 ProgramSource = Program | Path | bytes | Sequence[Path]
@@ -42,21 +42,22 @@ def prepare(program: ProgramSource, call: Call | None = None, **options: Unpack[
     kind = None
     if call is not None:
         name, arguments = split_call(call)
-        if isinstance(program, Program | bytes):
-            kind = Prototype(name)
-        else:
+        if not isinstance(program, Program | bytes):
             sources = [program] if isinstance(program, str | os.PathLike) else program
             kind = prototype(sources, name, **options)
-        kind.check(arguments)
+        if kind is not None:
+            kind.check(arguments)
     if not isinstance(program, Program):
-        return Job(compile_kept(program, call=call, **options), call, kind)
-    if call is None:
-        return Job(program)
-    if not program.wasm:
-        raise UsageError(f"{program.name}: a token program has no functions to call")
-    from compiler import compile_wasm
+        program = compile_kept(program, call=call, **options)
+    elif call is not None:
+        if not program.wasm:
+            raise UsageError(f"{program.name}: a token program has no functions to call")
+        from compiler import compile_wasm
 
-    return Job(compile_wasm(program.wasm, program.name, call=call), call, kind)
+        program = compile_wasm(program.wasm, program.name, call=call)
+    if call is not None and kind is None:
+        kind = wasm_prototype(name, program.parameters, program.results)
+    return Job(program, call, kind)
 
 
 def own_input(program: Program) -> bytes:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from compiler import isa
 from compiler.errors import LimitError
+from compiler.legalise_words import from_words, widths
 from compiler.program import Program
+from compiler.values import Number, value_of
 from executor.oracle_code import Decoded, UndefinedError, decode_prompt
 from executor.oracle_rules import RULES, Tokens
 
@@ -31,7 +33,7 @@ class OracleResult:
         exit_code: low eight bits of the value, 0 if there is none, 134 after a trap.
         trap: the reason, in the words of ``isa.TRAPS`` and ``program.TRAP_REASONS``; None for a
             normal end.
-        value: the i32, signed, on top of the stack at the end, if the program has a result.
+        value: what is on top of the stack at the end, if the program has a result; integers signed.
         memory: address and value of every byte that is not zero.
         steps: instructions executed.
         n_tokens: tokens of the trace.
@@ -41,7 +43,7 @@ class OracleResult:
     errors: bytes
     exit_code: int
     trap: str | None
-    value: int | None
+    value: Number | None
     memory: dict[int, int]
     steps: int
     n_tokens: int
@@ -137,13 +139,16 @@ class Oracle:
 
     def result(self) -> OracleResult:
         """What the execution left; call it at the end of the trace."""
-        value: int | None = None
+        value: Number | None = None
         if self.program.has_result and self.trap is None and self.stack:
-            value = self.stack[-1] - ((self.stack[-1] >> 31) << 32)
+            type_ = self.program.results or "i"
+            (bits,) = from_words(type_, self.stack[-widths(type_) :])
+            value = value_of(type_, bits)
+        code = value & 0xFF if isinstance(value, int) else 0
         return OracleResult(
             output=bytes(self.output),
             errors=bytes(self.errors),
-            exit_code=TRAP_EXIT_CODE if self.trap else (value or 0) & 0xFF,
+            exit_code=TRAP_EXIT_CODE if self.trap else code,
             trap=self.trap,
             value=value,
             memory=self._nonzero(),

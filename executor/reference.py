@@ -25,8 +25,11 @@ from compiler.program import (
     UNINITIALISED,
     UNREACHABLE,
 )
+from compiler.values import Number, bits_of, value_of
 from compiler.wasi_link import WASI_MODULE, wasi_binary, wasi_module
+from compiler.wasm_opcodes import TYPE_NAMES
 from compiler.wasm_types import PAGE_BYTES
+from executor.call import Call, split_call
 
 DEFAULT_FUEL = 1_000_000_000
 """WebAssembly instructions after which a run is given up: some seconds of wasmtime."""
@@ -49,6 +52,7 @@ _REASONS = {
 }
 
 
+_LETTERS = {TYPE_NAMES[letter]: letter for letter in "ilfd"}
 _CALL_INDIRECT = 0x11
 """Its opcode: wasmtime has one trap for this and for instructions that access tables."""
 
@@ -64,8 +68,8 @@ class ReferenceResult:
         trap: a reason of ``isa.TRAPS`` or ``program.TRAP_REASONS``, or wasmtime's own words for a
             trap that the machine does not have; None for a run that ended by itself.
         memory: the whole linear memory at the end, empty without one.
-        value: the i32, signed, that the entry or the called function returned or that ``exit``
-            was given; None if there is none.
+        value: what the entry or the called function returned (integers signed) or, without a call,
+            ``exit`` was given; None if there is none.
         instructions: WebAssembly instructions executed, as wasmtime's fuel counts them (``block``,
             ``loop``, ``nop`` and ``drop`` are free).
     """
@@ -75,7 +79,7 @@ class ReferenceResult:
     exit_code: int
     trap: str | None
     memory: bytes
-    value: int | None
+    value: Number | None
     instructions: int
 
 
@@ -128,7 +132,7 @@ def run_reference(
     wasm: bytes,
     *,
     input: bytes = b"",
-    call: tuple[str | int, ...] | None = None,
+    call: Call | None = None,
     entry: str | None = None,
     fuel: int = DEFAULT_FUEL,
     name: str = "",
@@ -138,7 +142,8 @@ def run_reference(
     Args:
         wasm: the binary module.
         input: all bytes that ``transputer.input`` can read (``Program.input_bytes``).
-        call: ``(export, argument, ...)`` with i32 arguments, signed or unsigned.
+        call: ``(export, argument, ...)``; integers signed or unsigned. Before it WASI's
+            ``_initialize`` is called, if the module has it.
         entry: export to start; by default the first of ``ENTRIES`` that exists.
         fuel: WebAssembly instructions allowed.
         name: of the module, for messages.
@@ -174,7 +179,7 @@ def run_reference(
 def _run(
     wasm: bytes,
     input_bytes: bytes,
-    call: tuple[str | int, ...] | None,
+    call: Call | None,
     entry: str | None,
     fuel: int,
     place: Place,
@@ -182,13 +187,15 @@ def _run(
     config = wasmtime.Config()
     config.consume_fuel = True
     config.max_wasm_stack = _WASM_STACK_BYTES
+    config.cranelift_nan_canonicalization = True  # the positive quiet NaN, as the machine's
     engine = wasmtime.Engine(config)
     store = wasmtime.Store(engine)
     store.set_limits(memory_size=isa.MAX_MEMORY_PAGES * PAGE_BYTES)
     store.set_fuel(fuel)
     host = _Host(input_bytes)
     instance: wasmtime.Instance | None = None
-    value: int | None = None
+    value: Number | None = None
+    code = 0
     trap: str | None = None
     try:
         module = wasmtime.Module(engine, wasm)
@@ -199,9 +206,11 @@ def _run(
         instance = linker.instantiate(store, module)
         function, arguments = _target(store, instance, call, entry, place)
         result = function(store, *arguments)
-        value = result if isinstance(result, int) else None
+        value = result if isinstance(result, int | float) else None
+        code = value if call is None and isinstance(value, int) else 0
     except _Exit as end:
-        value = end.code
+        code = end.code
+        value = code if call is None else None
     except wasmtime.Trap as error:
         if error.trap_code is wasmtime.TrapCode.OUT_OF_FUEL:
             message = f"the reference executed {fuel} instructions without an end"
@@ -214,7 +223,7 @@ def _run(
     return ReferenceResult(
         output=bytes(host.output),
         errors=bytes(host.errors),
-        exit_code=TRAP_EXIT_CODE if trap else (value or 0) & 0xFF,
+        exit_code=TRAP_EXIT_CODE if trap else code & 0xFF,
         trap=trap,
         memory=bytes(memory.read(store)) if isinstance(memory, wasmtime.Memory) else b"",
         value=value,
@@ -265,10 +274,10 @@ def _refuse_unknown(linker: wasmtime.Linker, module: wasmtime.Module, place: Pla
 def _target(
     store: wasmtime.Store,
     instance: wasmtime.Instance,
-    call: tuple[str | int, ...] | None,
+    call: Call | None,
     entry: str | None,
     place: Place,
-) -> tuple[wasmtime.Func, list[int]]:
+) -> tuple[wasmtime.Func, list[Number]]:
     """The function to start and its arguments, checked against its type."""
     exports = instance.exports(store)
     functions = {
@@ -281,26 +290,29 @@ def _target(
             wanted = " or ".join(names)
             remedy = "call one of its exports instead: " + (", ".join(functions) or "it has none")
             raise CompileError(f"exports no function {wanted} to start with", place, remedy)
-        name, arguments = found, []
-    else:
-        name, arguments = str(call[0]), list(call[1:])
-        if name not in functions:
-            offered = ", ".join(functions) or "none"
-            raise UsageError(f"no exported function {name}; there are: {offered}")
+        kind = functions[found].type(store)
+        if kind.params or [str(result) for result in kind.results] not in ([], ["i32"]):
+            raise UsageError(f"{found}: an entry takes nothing and returns one i32 or nothing")
+        return functions[found], []
+    name, arguments = split_call(call)
+    if name not in functions:
+        offered = ", ".join(functions) or "none"
+        raise UsageError(f"no exported function {name}; there are: {offered}")
+    initialise = functions.get("_initialize")
+    if initialise is not None:
+        initialise(store)
     kind = functions[name].type(store)
-    i32 = [str(valtype) == "i32" for valtype in (*kind.params, *kind.results)]
-    if not all(i32) or len(kind.results) > 1:
-        raise UsageError(f"{name}: only i32 parameters and at most one i32 result can be used")
-    if len(kind.params) != len(arguments):
-        message = f"{name}: takes {len(kind.params)} arguments, {len(arguments)} were given"
+    params = [_LETTERS.get(str(valtype), "") for valtype in kind.params]
+    results = [_LETTERS.get(str(valtype), "") for valtype in kind.results]
+    if not all((*params, *results)) or len(results) > 1:
+        raise UsageError(f"{name}: only numbers can be passed, and at most one returned")
+    if len(params) != len(arguments):
+        message = f"{name}: takes {len(params)} arguments, {len(arguments)} were given"
         raise UsageError(message)
-    return functions[name], [_as_i32(name, argument) for argument in arguments]
-
-
-def _as_i32(name: str, argument: str | int) -> int:
-    if not isinstance(argument, int) or not -(1 << 31) <= argument < 1 << 32:
-        raise UsageError(f"{name}: argument {argument!r} is not a 32-bit integer")
-    return argument - (1 << 32) if argument >= 1 << 31 else argument
+    return functions[name], [
+        value_of(type_, bits_of(type_, argument))
+        for type_, argument in zip(params, arguments, strict=True)
+    ]
 
 
 def _reason(error: wasmtime.Trap, wasm: bytes) -> str:

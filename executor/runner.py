@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.errors import LimitError, Place, UsageError
-from compiler.program import Program
+from compiler.program import START, Program
+from compiler.values import Number
 from executor.backtrace import backtrace
 from executor.call import I32, Call, Prototype
 from executor.checkpoint import Checkpoint
@@ -71,10 +72,12 @@ class RunResult:
 
     Attributes:
         output, errors: the bytes that the program wrote to standard output and standard error.
-        exit_code: the low byte of the value that the program returned, as a shell sees it; 0
-            for a program without one and for ``call=``; 134 after a trap.
+        exit_code: the low byte of the value that the program returned or gave to ``exit``, as a
+            shell sees it; 0 for a program without one and where ``call=`` returns; 134 after a
+            trap.
         trap: the reason of a trap in the words of the WebAssembly suite, else None.
-        value: the number that the program or the called function returned, None for none.
+        value: the number that the program or the called function returned, None for none. A
+            float has the value that was returned, whatever its type.
         n_prompt, n_trace: tokens of the prompt and of the trace.
         places: after a trap, where it was and the calls that led there, the innermost first.
     """
@@ -83,7 +86,7 @@ class RunResult:
     errors: bytes
     exit_code: int
     trap: str | None
-    value: int | None
+    value: Number | None
     n_prompt: int
     n_trace: int
     places: tuple[Place, ...]
@@ -263,13 +266,13 @@ class Execution:
             raise RuntimeError("the run has not ended")
         trap = self._trap() if end.kind is Kind.TRAP else None
         value = None if trap else self._value()
-        code = 0 if value is None or self._call else value & 0xFF
+        code = value if self._call is None or self._exited else 0
         return RunResult(
             output=bytes(self.reader.output),
             errors=bytes(self.reader.errors),
-            exit_code=TRAP_EXIT if trap else code,
+            exit_code=TRAP_EXIT if trap else int(code or 0) & 0xFF,
             trap=trap,
-            value=value,
+            value=None if self._call is not None and self._exited else value,
             n_prompt=self.n_prompt,
             n_trace=self.reader.n_tokens,
             places=self._places() if trap else (),
@@ -289,8 +292,14 @@ class Execution:
             return ()
         return tuple(backtrace(self._program, at, self.reader.calls))
 
-    def _value(self) -> int | None:
-        """The top of the stack at ``halt``, where the program leaves a value there.
+    @property
+    def _exited(self) -> bool:
+        """Whether a module's run ended by ``transputer.exit``, not by its entry's return."""
+        at, origins = self.reader.instruction, self._program.origins
+        return at is not None and at < len(origins) and origins[at].function != START
+
+    def _value(self) -> Number | None:
+        """What is on top of the stack at ``halt``, where the program leaves a value there.
 
         A module's entry without a result leaves one only through ``transputer.exit``.
         """
@@ -299,9 +308,13 @@ class Execution:
             raise TraceError(f"{program.name}: the trace halts with an empty stack")
         if not stack or not (program.has_result or program.wasm):
             return None
-        if self._call is not None:
-            return None if self._call.result is None else self._call.result.from_i32(stack[-1])
-        return I32.from_i32(stack[-1])
+        kind = I32 if self._call is None or self._exited else self._call.result
+        if kind is None:
+            return None
+        words = stack[-1:] if kind.bits <= 32 else stack[-2:]
+        if kind.bits > 32 and len(words) < 2:
+            raise TraceError(f"{program.name}: the trace halts with half a value")
+        return kind.from_bits(sum(word << 32 * half for half, word in enumerate(words)))
 
 
 def length_limit(

@@ -225,7 +225,7 @@ def test_a_call_can_be_negative_and_is_checked(run: Run, gcd_c: Path) -> None:
         ("lcm(1, 2)", "no function lcm is defined here"),
         ("hidden()", "static"),
         ("gcd 1 2", "expected a function and its arguments"),
-        ("gcd(one, 2)", "must be integers"),
+        ("gcd(one, 2)", "must be numbers"),
     ],
 )
 def test_calls_that_do_not_fit_are_refused(run: Run, gcd_c: Path, call: str, message: str) -> None:

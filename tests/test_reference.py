@@ -144,9 +144,10 @@ def test_calls_take_signed_and_unsigned_arguments():
         (("f",), "takes 1 arguments, 0 were given"),
         (("f", 1, 2), "takes 1 arguments, 2 were given"),
         (("f", 1 << 32), "not a 32-bit integer"),
-        (("f", "x"), "not a 32-bit integer"),
-        (("long", 1), "only i32"),
-        (("pair",), "only i32"),
+        (("f", 1.5), "1.5 is no integer, as i32 is"),
+        (("f", "x"), "not a call"),
+        (("long", 1 << 64), "not a 64-bit integer"),
+        (("pair",), "at most one returned"),
     ],
 )
 def test_calls_that_do_not_fit_are_refused(call, reason):

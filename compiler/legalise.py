@@ -173,7 +173,9 @@ class _Legaliser:
             function = runtime.functions[index]
             done = legalise_function(linkage, function, check_function(runtime, function))
             place = self.runtime_indices[index]
-            functions.append(replace(done, index=place, name=f"({function.name})"))
+            named = any(e.index == index for e in runtime.exports.values() if e.kind == "func")
+            name = function.name if named else f"runtime {index}"
+            functions.append(replace(done, index=place, name=f"({name})"))
         return functions
 
     def _runtime_call(self, instruction: Instruction) -> tuple[Instruction, ...]:

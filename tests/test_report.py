@@ -20,6 +20,8 @@ from executor.oracle import trace_tokens
 from executor.profiling import Profile, Profiler
 from executor.replay import replay
 from executor.trace import Kind as Event
+from page_commands import ROOT, Page
+from page_commands import run as page_run
 
 SORT = """\
 #include <stdlib.h>
@@ -185,3 +187,20 @@ def test_a_trace_file_that_stops_too_early_is_refused(tmp_path: Path) -> None:
     assert code == 2 and "ends after 5 tokens, without halt or trap" in err
     file.write_text("03 00 00 xx")
     assert "this model has no token 'xx'" in transputer("trace", "--json", "--from", file, add)[2]
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+def test_the_page_about_lines_shows_real_output(tmp_path: Path) -> None:
+    page = Page.read("docs/source-lines.md")
+    text = (ROOT / "docs/source-lines.md").read_text("utf-8")
+    (tmp_path / "average.c").write_text(text.partition("```c\n")[2].partition("```")[0])
+    for command, shown in page.commands():
+        real = page_run(["-m", "executor", *command.split()[1:]], tmp_path).stdout
+        at = 0
+        for part in shown.split("...\n"):
+            at = real.index(part, at) + len(part)
+    (code,) = page.python()
+    done = page_run(["-c", code], tmp_path)
+    assert done.returncode == 0 and done.stdout.endswith("argc - 1)); 6177\n"), done.stdout

@@ -148,7 +148,11 @@ def _signed(value: int, bits: int) -> int:
 
 def instantiate(content: bytes, words: bool) -> Instance:
     """An instance without imports."""
-    store = wasmtime.Store()
+    config = wasmtime.Config()
+    config.cranelift_nan_canonicalization = (
+        True  # a NaN that arithmetic makes: the positive quiet one
+    )
+    store = wasmtime.Store(wasmtime.Engine(config))
     module = wasmtime.Module(store.engine, content)
     return Instance(store, wasmtime.Instance(store, module, []).exports(store), words)
 

@@ -10,6 +10,7 @@ import wasmtime
 from c_programs import compiled
 from compiler import isa
 from compiler.errors import CompileError, LimitError, UsageError
+from executor.checking import check
 from executor.reference import run_reference
 
 IMPORTS = """
@@ -190,3 +191,16 @@ def test_the_callers_thread_settings_are_left_alone():
     run_reference(main("(i32.const 0)"))
     assert threading.stack_size() == before
     assert threading.active_count() == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    ["f64.div (f64.const 0) (f64.const 0)", "f64.sqrt (f64.const -1)",
+     "f64.sub (f64.const inf) (f64.const inf)", "f64.add (f64.const -nan:0x123) (f64.const 1)",
+     "f64.promote_f32 (f32.div (f32.const 0) (f32.const 0))"],
+)  # fmt: skip
+def test_a_nan_that_arithmetic_makes_is_the_positive_quiet_one(make):
+    high = f"(i32.wrap_i64 (i64.shr_u (i64.reinterpret_f64 ({make})) (i64.const 32)))"
+    wasm = main(high, more='(memory (export "memory") 1)')
+    assert run_reference(wasm).value == 0x7FF80000
+    assert check(wasm).agrees

@@ -21,6 +21,8 @@ COLORS = {
     "several": "#b9d8a8",
 }
 """By what a quantity comes from."""
+FONT = 7.5
+"""Size of the letters in points."""
 FORMATS = (".svg", ".png", ".pdf")
 METADATA = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
 
@@ -70,42 +72,53 @@ def plan_figure(graph: Graph, plan: Plan, *, slot_height: float = 0.26) -> Any:
     from matplotlib.patches import FancyBboxPatch, Patch
 
     shape = plan.shape
-    width = 2.2 + 1.15 * shape.end
-    figure, axes = pyplot.subplots(figsize=(width, 1.3 + slot_height * shape.d_model))
+    column = 1.15 if shape.n_layers < 4 else 0.8
+    size = (1.5 + column * (shape.end + 1.5), 1.3 + slot_height * shape.d_model)
+    figure, axes = pyplot.subplots(figsize=size)
     for layer in range(shape.n_layers):
         axes.axvspan(2 * layer, 2 * layer + 1, color="#f4f6fa", zorder=0)
     for bar in bars(graph, plan):
-        left, right = bar.start + 0.54, bar.end + 0.46
+        left, right = bar.start + 0.52, max(bar.end + 0.48, bar.start + 0.72)
         axes.add_patch(
             FancyBboxPatch(
-                (left + 0.04, bar.slot - 0.32), max(right - left, 0.2) - 0.08, 0.64,
-                boxstyle="round,pad=0.04,rounding_size=0.12", linewidth=0,
+                (left + 0.03, bar.slot - 0.34), right - left - 0.06, 0.68,
+                boxstyle="round,pad=0.02,rounding_size=0.12", linewidth=0,
                 facecolor=COLORS[bar.kind], zorder=2, mutation_aspect=0.6,
             )
         )  # fmt: skip
-        room = max(2, int(17 * (right - left)))
-        text = bar.name if len(bar.name) <= room else bar.name[: room - 1] + "…"
-        axes.text(left + 0.07, bar.slot, text, fontsize=6.5, va="center", clip_on=True, zorder=3)
+        text = _fitted(bar.name, (right - left - 0.09) * column)
+        axes.text(left + 0.06, bar.slot, text, fontsize=FONT, va="center", zorder=3)
     axes.set_xlim(-1, shape.end + 0.5)
     axes.set_ylim(shape.d_model - 0.4, -0.6)
     halves = ("attention", "neurons")
     names = [f"layer {time // 2}\n{halves[time % 2]}" for time in range(shape.end)]
     places = [time + 0.5 for time in range(-1, shape.end)]
-    axes.set_xticks(places, ["embedding", *names], fontsize=6.5)
+    axes.set_xticks(places, ["embedding", *names], fontsize=FONT)
     axes.xaxis.tick_top()
     slots = range(shape.d_model)
-    axes.set_yticks(slots, list(map(str, slots)), fontsize=6.5)
-    axes.set_ylabel("slot of the residual stream", fontsize=8)
+    axes.set_yticks(slots, list(map(str, slots)), fontsize=FONT)
+    axes.set_ylabel("slot of the residual stream", fontsize=FONT + 1)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
     words = {"input": "from the embedding", "head": "from heads", "neuron": "from neurons",
              "several": "from several of them"}  # fmt: skip
     handles = [Patch(color=COLORS[kind], label=words[kind]) for kind in COLORS]
-    axes.legend(handles=handles, ncols=4, fontsize=7, frameon=False, loc="upper center",
+    axes.legend(handles=handles, ncols=4, fontsize=FONT, frameon=False, loc="upper center",
                 bbox_to_anchor=(0.5, -0.01))  # fmt: skip
     figure.tight_layout()
     return figure
+
+
+def _fitted(text: str, room: float) -> str:
+    """A text that is no wider than so many inches, shortened if it must be."""
+    from matplotlib.textpath import TextPath
+
+    short = text
+    while len(text) > 1 and TextPath((0, 0), short, size=FONT).get_extents().width > 72 * room:
+        text = text[:-1]
+        short = text + "…"
+    return short
 
 
 def save_figure(figure: Any, path: Path) -> None:

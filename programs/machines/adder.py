@@ -48,4 +48,5 @@ def machine() -> Graph:
     graph.score("is", 1000 * (2 * (both_over - carry) - 3 - 4 * copying))
     graph.score("done", 1000 * (2 * (both_over + copying) - 5))
     graph.stop("done")
+    graph.describe({"first": "digit of the first number", "second": "digit of the second number"})
     return graph

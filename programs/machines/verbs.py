@@ -37,4 +37,5 @@ def machine() -> Graph:
     graph.score_nearest(parity, {"even": 0, "odd": 1})
     graph.score("done", 10 * is_end - 5)
     graph.stop("done")
+    graph.describe({"word": "the next word of the sentence"})
     return graph

@@ -94,6 +94,39 @@ def test_verdicts_on_the_interpreter(tmp_path: Path) -> None:
     assert sorted(judged(tmp_path, *given)) == sorted([*expected, PASSED])
 
 
+NANS = [
+    ("f32", 0x7FC00000, "nan:canonical", PASSED),
+    ("f32", 0xFFC00000, "nan:canonical", PASSED),
+    ("f32", 0x7FC00001, "nan:canonical", FAILED),
+    ("f32", 0xFFC00001, "nan:arithmetic", PASSED),
+    ("f32", 0x7FA00000, "nan:arithmetic", FAILED),
+    ("f32", 0x7F800000, "nan:arithmetic", FAILED),
+    ("f32", 0x3F800000, "nan:canonical", FAILED),
+    ("f64", 0xFFF8 << 48, "nan:canonical", PASSED),
+    ("f64", (0x7FF8 << 48) + 1, "nan:canonical", FAILED),
+    ("f64", (0x7FF8 << 48) + 1, "nan:arithmetic", PASSED),
+    ("f64", (0x7FF0 << 48) + 1, "nan:arithmetic", FAILED),
+    ("f64", 0x7FF0 << 48, "nan:canonical", FAILED),
+]
+
+
+def test_a_nan_of_any_kind_is_one_of_those_that_are_allowed(tmp_path: Path) -> None:
+    wat = """(module (func (export "f32") (param f32) (result f32) (local.get 0))
+      (func (export "f64") (param f64) (result f64) (local.get 0)))"""
+    (tmp_path / "nan.wasm").write_bytes(wasmtime.wat2wasm(wat))
+    entries = [{"type": "module", "line": 1, "filename": "nan.wasm"}]
+    for line, (type_, bits, kind, _) in enumerate(NANS):
+        action = {"type": "invoke", "field": type_, "args": [{"type": type_, "value": str(bits)}]}
+        expected = [{"type": type_, "value": kind}]
+        entries.append(
+            {"type": "assert_return", "line": line, "action": action, "expected": expected}
+        )
+    script = list(commands({"commands": entries}, tmp_path))
+    verdicts = [*Judge(ORACLE, None).script(script)]
+    found = {v.command.line: v.outcome for v in verdicts if v.command.kind != "module"}
+    assert found == {line: outcome for line, (*_, outcome) in enumerate(NANS)}
+
+
 def test_a_trap_too_early_is_not_taken_for_the_one_that_is_expected(tmp_path: Path) -> None:
     reason = "out of bounds memory access"
     outcomes = judged(tmp_path, invoke("store", (65535, 1)), invoke("load", (65533,), trap=reason))

@@ -27,7 +27,7 @@ from executor.checkpoint import Checkpoint
 from suite_wasm.effects import EVERYTHING, Effects, effects
 from suite_wasm.linking import MARK, MARK_VALUE, empty, link, qualified
 from suite_wasm.machine import Ending, run, writes_of_last_call
-from suite_wasm.script import Command
+from suite_wasm.script import Command, Word
 
 PASSED, REFUSED, FAILED = "passed", "refused", "failed"
 _TRAPS = ("assert_trap", "assert_exhaustion")
@@ -220,7 +220,7 @@ class _Session:
         self.judge = judge
         self.group = group
         self.module = group.module
-        self.history: list[tuple[Call, tuple[int, ...]]] = []
+        self.history: list[tuple[Call, tuple[Word, ...]]] = []
         """Calls that changed the state, and their results."""
         self.lost: set[str] = set()
         """State that is not known any more."""
@@ -276,7 +276,7 @@ class _Session:
         if self.unsupported[made.export]:
             return self.unsupported[made.export]
         words = action.arguments is not None and made.command.expected is not None
-        return "" if words else "a NaN of any kind"
+        return "" if words else "references as values"
 
     def _doubtful(self, made: _Made) -> bool:
         """Whether the result may depend on a call that cannot be repeated."""
@@ -328,7 +328,7 @@ class _Session:
         last = batch[-1].command
         trap = last.text if last.kind in _TRAPS else None
         if trap is not None:
-            calls[-1:] = [((MARK, ()), (MARK_VALUE,)), (calls[-1][0], ())]
+            calls[-1:] = [((MARK, ()), (Word(MARK_VALUE),)), (calls[-1][0], ())]
         expected = [word for _, words in calls for word in words]
         try:
             program = compile_calls(self.module, [call for call, _ in calls])
@@ -352,7 +352,7 @@ class _Session:
         return Verdict(linked.command, FAILED if problem else PASSED, problem)
 
 
-def _difference(ending: Ending, expected: list[int], trap: str | None) -> str:
+def _difference(ending: Ending, expected: list[Word], trap: str | None) -> str:
     """What differs between a run and what it should have been; above the results of a run that
     traps lie operands of the call that did."""
     if trap is None and ending.trap is not None:
@@ -360,4 +360,7 @@ def _difference(ending: Ending, expected: list[int], trap: str | None) -> str:
     if trap is not None and (ending.trap is None or not same_reason(ending.trap, trap)):
         return f"trap: {ending.trap or 'none'}, expected {trap}"
     found = list(ending.stack[: len(expected)] if trap is not None else ending.stack)
-    return "" if found == expected else f"results {found[-4:]}, expected {expected[-4:]}"
+    same = len(found) == len(expected)
+    if same and all(word.fits(bits) for word, bits in zip(expected, found, strict=True)):
+        return ""
+    return f"results {found[-4:]}, expected {expected[-4:]}"

@@ -10,13 +10,33 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 WORDS = {"i32": 1, "i64": 2, "f32": 1, "f64": 2}
 """Types of values that can be passed and returned, and how many 32-bit words each takes."""
-NOT_A_NUMBER = "nan:"
-"""How an expected value begins that stands for several bit patterns."""
 MASK = 0xFFFFFFFF
+
+
+class Word(NamedTuple):
+    """A 32-bit word that is expected: ``bits`` where ``mask`` has ones, anything elsewhere."""
+
+    bits: int
+    mask: int = MASK
+
+    def fits(self, found: int) -> bool:
+        """Whether a word is one of those that are expected."""
+        return found & self.mask == self.bits
+
+
+_SIGN = 1 << 31
+NANS = {
+    ("f32", "nan:canonical"): (Word(0x7FC00000, MASK - _SIGN),),
+    ("f32", "nan:arithmetic"): (Word(0x7FC00000, 0x7FC00000),),
+    ("f64", "nan:canonical"): (Word(0), Word(0x7FF80000, MASK - _SIGN)),
+    ("f64", "nan:arithmetic"): (Word(0, 0), Word(0x7FF80000, 0x7FF80000)),
+}
+"""Words, the low one first, of the NaNs that the specification leaves open: a canonical one has the
+quiet bit alone as its payload, an arithmetic one at least that; the sign is free."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +61,7 @@ class Command:
         name: of a module, or under which it is registered.
         register: the name of the module that is registered, empty for the last one.
         action: what is called.
-        expected: results as 32-bit words, None if there are references or a NaN of any kind.
+        expected: results as 32-bit words, None if there are references.
         text: the reason that is expected.
     """
 
@@ -51,7 +71,7 @@ class Command:
     name: str = ""
     register: str = ""
     action: Action | None = None
-    expected: tuple[int, ...] | None = ()
+    expected: tuple[Word, ...] | None = ()
     text: str = ""
 
 
@@ -82,7 +102,7 @@ def commands(content: Mapping[str, Any], folder: Path) -> Iterator[Command]:
             name=entry.get("as", entry.get("name", "")),
             register=entry.get("name", "") if entry["type"] == "register" else "",
             action=_action(entry["action"]) if "action" in entry else None,
-            expected=_words(entry.get("expected", [])),
+            expected=_expected(entry.get("expected", [])),
             text=entry.get("text", ""),
         )
 
@@ -94,13 +114,23 @@ def _action(entry: Mapping[str, Any]) -> Action:
 
 
 def _words(values: list[Mapping[str, Any]]) -> tuple[int, ...] | None:
-    """The words of all values, the low half of 64 bits first; None if some are not bits."""
-    if any(
-        value["type"] not in WORDS or value["value"].startswith(NOT_A_NUMBER) for value in values
-    ):
+    """The words of all values, the low half of 64 bits first; None if some are references."""
+    if any(value["type"] not in WORDS for value in values):
         return None
     return tuple(
         int(value["value"]) >> 32 * half & MASK
         for value in values
         for half in range(WORDS[value["type"]])
     )
+
+
+def _expected(values: list[Mapping[str, Any]]) -> tuple[Word, ...] | None:
+    """What the words of the results must be; None if some are references."""
+    found: list[Word] = []
+    for value in values:
+        nan = NANS.get((value["type"], value.get("value", "")))
+        words = None if nan else _words([value])
+        if nan is None and words is None:
+            return None
+        found += nan or map(Word, words or ())
+    return tuple(found)

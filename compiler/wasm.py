@@ -8,6 +8,7 @@ compiled. Format: https://webassembly.github.io/spec/core/binary/.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -38,6 +39,8 @@ _KINDS = ("func", "table", "memory", "global")
 _LONGEST_NAME = 200
 _SOURCE_NAMES = {"__original_main": "main", "__main_argc_argv": "main"}
 """What functions are called in C that clang renames, by whether they take arguments."""
+_ABI_TAG = re.compile(r"\[abi:\w+\]")
+"""What C++ adds to names for the linker alone."""
 _MVP = "compile for WebAssembly 1.0 (clang -mcpu=mvp)"
 
 
@@ -142,7 +145,8 @@ class _Sections:
     def _named(self) -> list[Function]:
         names = {e.index: e.name for e in reversed(self.exports.values()) if e.kind == "func"}
         for index, name in self.names.items():
-            names[index] = _SOURCE_NAMES.get(name, name) or names.get(index, "")
+            plain = _ABI_TAG.sub("", name)
+            names[index] = _SOURCE_NAMES.get(plain, plain) or names.get(index, "")
         return [replace(f, name=_printable(names.get(f.index) or f.name)) for f in self.functions]
 
     # --- sections in order of their numbers --------------------------------------------------

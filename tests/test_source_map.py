@@ -18,6 +18,7 @@ from compiler.source_map import read_sections
 from compiler.toolchain_find import zig_folder
 from compiler.wasm import decode
 from executor import run
+from executor.checking import follow
 from executor.listing import listing
 from executor.oracle import trace_tokens
 from executor.replay import Step, replay
@@ -272,6 +273,61 @@ def test_line_tables_change_no_token(here: Path, opt: str, monkeypatch: pytest.M
     assert ".debug_line" not in read_sections(plain.wasm).custom
 
 
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [(2, "-g"), (3, "-gline-tables-only"), (5, "-g"), (5, "-gline-tables-only")],
+)
+def test_every_version_of_dwarf_says_the_same(
+    here: Path, version: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 4 is what the tests above have read."""
+    Path("sub").mkdir()
+    Path("sub/ratio.c").write_text(RATIO)
+    program = compile_program("sub/ratio.c", opt="-O2")
+    flags = (kind, f"-gdwarf-{version}", "-fdebug-compilation-dir=.")
+    monkeypatch.setattr(toolchain, "_debug_flags", lambda _: flags)
+    other = compile_program("sub/ratio.c", opt="-O2")
+    assert (other.tokens, other.source_map.problem) == (program.tokens, "")
+    for index in range(len(program.origins)):
+        assert other.place(index) == program.place(index)
+    assert any(place.inlined for place in map(program.place, range(len(program.origins))))
+
+
+def test_the_first_difference_names_its_line(here: Path) -> None:
+    Path("divide.c").write_text(DIVIDE)
+    program = compile_program("divide.c", opt="-O0")
+    tokens = list(trace_tokens(program, ()))
+    first = next(s for s in replay(program, tokens) if s.place.text.startswith("argc = argc"))
+    at = first.event.position
+    tokens[at : at + 1] = ["7f" if tokens[at] != "7f" else "7e"]
+    difference = follow(program, (), b"", [tokens]).difference
+    assert difference.startswith(
+        f"trace token {at + 1} differs, in {first.instruction}, divide.c:6 ("
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_no_damage_makes_a_place_fail(here: Path, seed: int) -> None:
+    Path("ratio.c").write_text(RATIO)
+    good = compile_program("ratio.c", opt="-O2")
+    rng = random.Random(seed)
+    debug = [c for n, c in read_sections(good.wasm).custom.items() if n.startswith(".debug")]
+    for _ in range(500):
+        content = rng.choice(debug)
+        start, broken = good.wasm.index(content), bytearray(good.wasm)
+        at = start + rng.randrange(len(content))
+        end = min(start + len(content), at + rng.choice((1, 1, 2, 8, 40)))
+        other = start + rng.randrange(len(content))
+        piece = rng.choice(
+            (rng.randbytes(end - at), b"\xff" * (end - at), broken[other:][: end - at])
+        )
+        broken[at:end] = piece[: end - at].ljust(end - at, b"\0")
+        program = replace(good, wasm=bytes(broken))
+        for index in range(0, len(program.origins), 3):
+            assert str(program.place(index)) and program.place(index).where
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("opt", ["-O0", "-O2"])
 def test_a_trap_in_cxx_names_the_method(here: Path, opt: str) -> None:
@@ -287,8 +343,10 @@ def test_a_trap_in_cxx_names_the_method(here: Path, opt: str) -> None:
         "  return shapes[0]->area(argc - 1);\n"
         "}\n"
     )
-    result = run(compile_program("shape.cpp", opt=opt))
+    program = compile_program("shape.cpp", opt=opt)
+    result = run(program)
     place = result.places[0]
     assert (place.source, place.instruction) == ("shape.cpp:4", "i32.div_s")
     assert "area" in place.function
+    assert not any("[abi:" in origin.function for origin in program.origins)
     assert result.places[-1].source == "shape.cpp:9"

@@ -25,8 +25,7 @@ from executor.loading import open_checkpoint
 from executor.process import patience, say
 from executor.progress import ProgressLine
 from executor.runner import Limits
-from executor.trace import split_trace
-from executor.trace_file import read_lines
+from executor.trace_file import read_ids
 
 MOST = 4096
 """Positions that can be explained at once."""
@@ -69,10 +68,10 @@ def _record(options: argparse.Namespace) -> Record:
 def _machine_record(
     options: argparse.Namespace, checkpoint: Checkpoint, progress: ProgressLine
 ) -> Record:
-    run = start_machine(options, checkpoint)
+    run, vocabulary = start_machine(options, checkpoint), checkpoint.vocabulary
     if options.trace:
-        trace = checkpoint.encode(split_trace(read_lines(options.trace)))
-        return Record(checkpoint, np.array([*run.prompt, *trace]), len(run.prompt))
+        tokens = np.concatenate((np.array(run.prompt), *read_ids(options.trace, vocabulary)))
+        return Record(checkpoint, tokens.astype(np.int64), len(run.prompt))
     needed = None if options.position else _farthest(options.at or _default(options))
     return record_machine(run, lambda n: needed is not None and n >= needed, progress.tick)
 
@@ -82,8 +81,8 @@ def _program_record(options: argparse.Namespace, progress: ProgressLine) -> Reco
     checkpoint = open_checkpoint(options.model, "softmax" if options.engine == "torch" else "hard")
     stdin = read_input(options.stdin, job.program)
     if options.trace:
-        tokens = split_trace(read_lines(options.trace))
-        return record_trace(job, checkpoint, options.args, stdin, tokens)
+        ids = read_ids(options.trace, checkpoint.vocabulary)
+        return record_trace(job, checkpoint, options.args, stdin, ids, _enough(options))
     return record_run(
         job,
         checkpoint,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from compiler.errors import UsageError
-from executor.cli_where import explain_options
+from executor.cli_where import explain_options, trace_options
 from executor.config import AUTO, ENGINES
 from executor.demo.options import add_options as add_demo_options
 
@@ -67,6 +67,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     trace.add_argument(
         "--from", dest="trace", metavar="FILE", type=_name, help="read this trace, do not run"
     )
+    trace_options(trace)
     _report_options(trace, "print where the tokens go, by function and line, not the instructions")
     _program(trace)
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
-
-import numpy as np
 
 from compiler.errors import LimitError
 from compiler.report import Kind, Owner, PromptReport
-from executor.cli_run import read_input, start
-from executor.decode import Ids
+from executor.cli_run import trace_chunks
 from executor.job import Job
-from executor.loading import open_checkpoint
 from executor.profiling import Profile, Profiler
-from executor.trace import split_trace
-from executor.trace_file import read_lines, unended
+from executor.trace_file import unended
 
 _LONGEST = 48
 """Characters of a name or a line that are shown."""
@@ -25,22 +19,9 @@ _MOST_ROWS = 30
 """Rows of a table that are shown; JSON has all."""
 
 
-_BATCH = 1 << 16
-"""Tokens of a file that are read at once."""
-
-
 def trace_report(options: argparse.Namespace, job: Job) -> int:
     """The verb ``trace --report``: of a run, or of the trace in a file; at a limit up to there."""
-    chunks: Iterable[Ids]
-    if options.trace:
-        checkpoint = open_checkpoint(options.model)
-        vocabulary = checkpoint.vocabulary
-        tokens = split_trace(read_lines(options.trace))
-        batches = iter(lambda: checkpoint.encode(islice(tokens, _BATCH)), [])
-        chunks = (np.array(batch, np.int32) for batch in batches)
-    else:
-        execution = start(options, job, read_input(options.stdin, job.program))
-        vocabulary, chunks = execution.vocabulary, (chunk.ids for chunk in execution.chunks())
+    vocabulary, chunks = trace_chunks(options, job)
     profiler = Profiler(job.program, vocabulary)
     try:
         for ids in chunks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from compiler import isa
@@ -14,6 +15,7 @@ from compiler.program import Program
 from executor.backtrace import called_from
 from executor.call import parse_call
 from executor.cli_machine import own_machine, run_machine
+from executor.decode import Ids
 from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
 from executor.process import Interrupts, patience, say, write_error
@@ -103,6 +105,17 @@ def read_file(file: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"{file}: cannot be read: {reason}") from None
+
+
+def trace_chunks(options: argparse.Namespace, job: Job) -> tuple[tuple[str, ...], Iterable[Ids]]:
+    """The vocabulary and a trace by chunks of its ids: as the model writes it, or from a file."""
+    if options.trace:
+        from executor.trace_file import read_ids
+
+        vocabulary = open_checkpoint(options.model).vocabulary
+        return vocabulary, read_ids(options.trace, vocabulary)
+    execution = start(options, job, read_input(options.stdin, job.program))
+    return execution.vocabulary, (chunk.ids for chunk in execution.chunks())
 
 
 def run_verb(options: argparse.Namespace) -> int:

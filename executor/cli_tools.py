@@ -8,10 +8,16 @@ from collections.abc import Iterator
 
 from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint
-from executor.cli_run import compile_job, read_input, start, warn_of_debug_information
+from executor.cli_run import (
+    compile_job,
+    read_input,
+    start,
+    trace_chunks,
+    warn_of_debug_information,
+)
 from executor.files import write_atomically
 from executor.loading import open_checkpoint
-from executor.runner import Execution
+from executor.process import patience
 
 
 def compile_verb(options: argparse.Namespace) -> int:
@@ -40,9 +46,8 @@ def compile_verb(options: argparse.Namespace) -> int:
 def trace_verb(options: argparse.Namespace) -> int:
     """One line per executed instruction, as the model writes it or from a file."""
     from executor.listing import listing
-    from executor.replay import Replay
-    from executor.trace import split_trace
-    from executor.trace_file import read_lines, unended
+    from executor.seek import Excerpt, Part
+    from executor.trace_file import unended
 
     job = compile_job(options)
     warn_of_debug_information(job.program)
@@ -50,26 +55,20 @@ def trace_verb(options: argparse.Namespace) -> int:
         from executor.cli_report import trace_report
 
         return trace_report(options, job)
-    state = Replay(job.program)
-    if options.trace:
-        tokens = split_trace(read_lines(options.trace))
-    else:
-        tokens = _written(start(options, job, read_input(options.stdin, job.program)))
+    part = Part(options.at, options.instruction, options.count)
+    vocabulary, chunks = trace_chunks(options, job)
+    with patience("reading the trace up to there"):
+        excerpt = Excerpt(job.program, vocabulary, chunks, part)
+    state = excerpt.state
     try:
-        for line in listing(state.steps(tokens)):
+        for line in listing(excerpt, state.n_steps):
             print(line)
     finally:
         if state.reader.pending:
             print(f"{state.n_steps:>8}  unfinished: {' '.join(state.reader.pending)}")
-    if state.reader.end is None:
+    if excerpt.unended:
         raise unended(options.trace, state.reader.n_tokens)
     return 0
-
-
-def _written(execution: Execution) -> Iterator[str]:
-    for chunk in execution.chunks():
-        for token in chunk.ids.tolist():
-            yield execution.vocabulary[token]
 
 
 def check_verb(options: argparse.Namespace) -> int:

@@ -8,7 +8,8 @@ not fit together that is an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from compiler import isa
 from compiler.errors import Place
@@ -16,8 +17,13 @@ from compiler.program import Program
 from executor.oracle_code import decode_prompt
 from executor.trace import Event, Kind, TraceError, TraceReader
 
+if TYPE_CHECKING:
+    from executor.watch import MemoryWatch
+
 _CAN_TRAP = frozenset({*isa.LOADS, *isa.STORES, *isa.DIVISIONS, "call"})
 DIVISION_TOKENS = 9
+SHOWN = 3
+"""Stack values that a step tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +40,23 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One executed instruction: its index in the program, itself, its place, its tokens."""
+    """One executed instruction.
+
+    Attributes:
+        index: its number in the program.
+        instruction, place, event: itself, where it is from, its tokens.
+        stack: the topmost values that it leaves, at most ``SHOWN``, the top last.
+        depth: how many there are in all.
+        address: where it reads or writes memory, None if it does not.
+    """
 
     index: int
     instruction: Instruction
     place: Place
     event: Event
+    stack: tuple[int, ...] = ()
+    depth: int = 0
+    address: int | None = None
 
 
 class Replay:
@@ -53,7 +70,10 @@ class Replay:
         stored: the addresses that the last instruction wrote, None if it was no store.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, at: MemoryWatch | None = None, n_steps: int = 0) -> None:
+        """Args:
+        at: what is known after ``n_steps`` instructions, to go on from there; None to begin.
+        """
         self._program = program
         code = decode_prompt(program)
         self._instructions = tuple(Instruction(*pair) for pair in code.instructions)
@@ -63,8 +83,17 @@ class Replay:
         for address, value in code.data.items():
             self.memory[address] = value
         self.index = 0
-        self.n_steps = 0
+        self.n_steps = n_steps
         self.stored: range | None = None
+        if at is not None:
+            self._go_on(at)
+
+    def _go_on(self, at: MemoryWatch) -> None:
+        reader = self.reader
+        reader.stack, reader.output, reader.end = [*at.stack], bytearray(at.output), at.end
+        reader.n_tokens, reader.call_depth = at.n_tokens, len(at.calls)
+        self.memory = bytearray(at.memory.tobytes())
+        self.index = -1 if at.instruction is None else at.instruction
 
     @property
     def next_place(self) -> str:
@@ -79,15 +108,19 @@ class Replay:
         Raises:
             TraceError: if the trace is malformed or is not one of this program.
         """
-        stack = self.reader.stack[-2:]
+        before = self.reader.stack[-2:]
         event = self.reader.push(token)
         if event is None:
             return None
         step = self.current(event)
         self._check(step)
         self.stored = None
-        if step.instruction.name in isa.STORES and event.kind is Kind.VALUE:
-            self.stored = self._store(step, stack[0])
+        name, values = step.instruction.name, event.kind is Kind.VALUE
+        if values and name in isa.STORES:
+            self.stored = self._store(step, before[0])
+            step = replace(step, address=self.stored.start)
+        elif values and name in isa.LOADS:
+            step = replace(step, address=before[-1] + step.instruction.immediate)
         self.index = self._next(event)
         self.n_steps += 1
         return step
@@ -105,7 +138,15 @@ class Replay:
             raise TraceError(f"trace token {event.position + 1}: the program has ended")
         if self.index not in self._places:
             self._places[self.index] = self._program.place(self.index)
-        return Step(self.index, self._instructions[self.index], self._places[self.index], event)
+        stack, place = self.reader.stack, self._places[self.index]
+        return Step(
+            self.index,
+            self._instructions[self.index],
+            place,
+            event,
+            tuple(stack[-SHOWN:]),
+            len(stack),
+        )
 
     def _check(self, step: Step) -> None:
         event, name = step.event, step.instruction.name

@@ -352,7 +352,7 @@ def test_trace_prints_instructions_with_their_tokens(run: Run, tmp_path: Path) -
     code, out, _ = run("trace", ROOT / "programs/add.tok")
     lines = [line.split() for line in out.splitlines()]
     assert code == 0 and len(lines) == 5
-    assert "i32.add" in lines[2] and "08" in lines[2] and lines[2][-2:] == ["=", "8"]
+    assert "i32.add" in lines[2] and "08" in lines[2] and lines[2][-4:] == ["=", "8", "|", "8"]
     file = tmp_path / "trace.txt"
     file.write_text(ARTICLE)
     assert run("trace", "--from", file, ROOT / "programs/add.tok")[1] == out

@@ -28,7 +28,7 @@ from executor.loading import build_checkpoint
 from executor.runner import Execution
 from executor.scan import TraceReader
 from executor.trace import read_trace, split_trace
-from executor.trace_file import TraceFile, read_lines
+from executor.trace_file import TraceFile, read_blocks
 
 ENGINE = ("--engine", "hull")
 ADD = ROOT / "programs/add.tok"
@@ -174,7 +174,7 @@ def test_ctrl_c_exits_130_and_keeps_a_valid_trace(endless: Path, tmp_path: Path,
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130
     assert left_in(tmp_path) == ["in", "run", name]
-    *lines, last = read_lines(str(trace))
+    *lines, last = lines_in(trace)
     count = sum(len(line.split()) for line in lines)
     assert last == f"# unfinished: interrupted after {count} tokens\n"
     assert len(list(read_trace(split_trace(lines), partial=True))) > 5
@@ -187,8 +187,12 @@ def test_ctrl_c_exits_130_and_keeps_a_valid_trace(endless: Path, tmp_path: Path,
 def cut(trace: Path, lines: int) -> Path:
     """The first lines of a trace; a whole one may be long."""
     short = trace.with_name(f"short-{trace.name.removesuffix('.zst')}")
-    short.write_text("".join(islice(read_lines(str(trace)), lines)))
+    short.write_text("".join(islice(lines_in(trace), lines)))
     return short
+
+
+def lines_in(trace: Path) -> list[str]:
+    return b"".join(read_blocks(str(trace))).decode().splitlines(keepends=True)
 
 
 TWO_INTERRUPTS = """

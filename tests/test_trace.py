@@ -352,8 +352,8 @@ def test_pretty_lines_show_place_instruction_tokens_and_meaning() -> None:
     lines = [pretty_line(n, step) for n, step in enumerate(replay(source, ARTICLE.split()))]
     words = [line.split() for line in lines]
     assert words[2][:8] == ["2", "main+2:", "c", "i32.add", "0", "08", "00", "00"]
-    assert words[2][8:] == ["00", "commit(-1,sts=1,bt=0)", "=", "8"]
-    assert words[4] == ["4", "(start):", "(halt)", "halt", "0", "halt"]
+    assert words[2][8:] == ["00", "commit(-1,sts=1,bt=0)", "=", "8", "|", "8"]
+    assert words[4] == ["4", "(start):", "(halt)", "halt", "0", "halt", "|"]
 
 
 @pytest.mark.parametrize("text", ["i32.const 00", "{ nop 00 00 00 00 }", "{ drop 00 00 }", "{"])

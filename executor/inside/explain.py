@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from executor.call import Call
 from executor.decode import AUTO
 from executor.inside.explanation import Explanation
@@ -52,7 +54,8 @@ def explain(
     checkpoint = open_checkpoint(model, "softmax" if engine == "torch" else "hard")
     wanted = [at] if isinstance(at, int) else list(at)
     if trace is not None:
-        record = record_trace(job, checkpoint, args, stdin, trace)
+        ids = np.array(checkpoint.encode(trace), np.int32)
+        record = record_trace(job, checkpoint, args, stdin, [ids])
     else:
         needed = None if not wanted or min(wanted) < 0 else max(wanted) + 1
         record = record_run(

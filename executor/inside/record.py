@@ -20,7 +20,7 @@ from executor.inside.explanation import Explanation
 from executor.inside.forward import TOP, Progress, explain_tokens
 from executor.job import Job, own_input
 from executor.machine_run import MachineRun
-from executor.runner import Execution, Limits
+from executor.runner import NO_TOKENS, Execution, Limits
 from executor.scan import Scanner
 from executor.trace import TraceError
 
@@ -113,7 +113,7 @@ def record_run(
                 break
     except (LimitError, TraceError) as error:
         limit = str(error)
-    return _record(job, checkpoint, tokens, np.concatenate(chunks), limit)
+    return _record(job, checkpoint, tokens, np.concatenate((NO_TOKENS, *chunks)), limit)
 
 
 def record_machine(
@@ -135,18 +135,26 @@ def record_machine(
 
 
 def record_trace(
-    job: Job, checkpoint: Checkpoint, args: Sequence[str], stdin: bytes, trace: Iterable[str]
+    job: Job,
+    checkpoint: Checkpoint,
+    args: Sequence[str],
+    stdin: bytes,
+    chunks: Iterable[Ids],
+    enough: Enough = lambda scanner: False,
 ) -> Record:
-    """A trace that is there already, whole or not.
+    """A trace that is there already, whole or not, up to where ``enough`` says so.
 
     Raises:
         TraceError: if it is none.
-        TransputerError: for a token that the model does not know.
     """
-    ids = np.array(checkpoint.encode(trace), np.int32)
-    Scanner(checkpoint.vocabulary).push(ids)
+    scanner, read = Scanner(checkpoint.vocabulary, job.program.error_outputs()), []
+    for ids in chunks:
+        scanner.push(ids)
+        read.append(ids)
+        if enough(scanner):
+            break
     tokens = job.program.input_tokens(args, stdin or own_input(job.program))
-    return _record(job, checkpoint, tokens, ids, "")
+    return _record(job, checkpoint, tokens, np.concatenate((NO_TOKENS, *read)), "")
 
 
 def _record(

@@ -40,11 +40,13 @@ class Page:
         return [text for kind, text in self.blocks if kind == "python"]
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Python in a folder, with our code; output and errors together."""
+def run(
+    arguments: list[str], folder: Path, program: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    """Python, or another program, in a folder, with our code; output and errors together."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, *arguments],
+        [program, *arguments],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,

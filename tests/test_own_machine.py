@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,6 +80,19 @@ def test_the_machines_are_certified_and_small(name: str) -> None:
     assert machine.certificate is not None and machine.certificate.value > 90_000_000
     assert machine.machine.config["max_tokens"] == machine.certificate.value
     assert machine.machine.plan.shape.d_model <= 10
+
+
+def test_the_computer_is_such_a_machine(tmp_path: Path) -> None:
+    """Placed anew without a solver, it computes 3 + 5 as the default machine does."""
+    code, out, _ = transputer("build", "--machine", own.FOLDER / "computer.py", "--seconds", 0,
+                              "--out", tmp_path / "m")  # fmt: skip
+    assert code == 0 and "not certified" in out
+    width = re.search(r"d_model (\d+)", out)
+    assert width and f"into {width[1]} slots" in (own.FOLDER / "../../docs/tutorial.md").read_text()
+    tokens = (own.FOLDER.parent / "add.tok").read_text() + " eof"
+    done = transputer("run", "--model", tmp_path / "m", "--engine", "hull", "--prompt", tokens)
+    program = transputer("run", "--engine", "hull", "--trace", "-", own.FOLDER.parent / "add.tok")
+    assert done[0] == 0 and done[1].split() == program[1].split()
 
 
 # --- placement ----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from compiler.evaluate import Evaluator
 from compiler.graph import Graph
 from compiler.machine_file import load_machine_file
 from compiler.own_machine import build_own_machine
+from compiler.own_softmax import softmax_bounds
 from compiler.placement import Sizes, earliest, place_graph, simple_plan
 from compiler.schedule import check_plan
 from executor import generate
@@ -248,6 +249,38 @@ def test_softmax_writes_what_hard_attention_does_wherever_it_is_proved(examples:
 def test_softmax_weights_have_a_longest_run() -> None:
     with pytest.raises(UsageError, match="not exact: head"):
         own.built("adder", 2**24)
+
+
+def test_bounds_say_what_each_head_decides_by() -> None:
+    graph, tokens = own.graph("adder"), 2**12
+    bounds = softmax_bounds(graph, place_graph(graph, Sizes(), seconds=0).plan, tokens)
+    gaps = {bound.name: bound.gap for bound in bounds}
+    assert gaps == {"plus_sign": 2.0**-13, "last_mark": 2.0**-13, "first": 1.0, "second": 1.0}
+
+
+def test_ties_are_told_apart_at_the_longest_run_that_is_proved() -> None:
+    """Scores of equal marks in doubles, with the temperature, for the last positions of the run."""
+    longest = max(2**n for n in range(8, 24) if _is_proved(own.graph("adder"), 2**n))
+    machine = own.built("adder", longest).machine
+    time = machine.plan.times["last_mark"]
+    head, width = machine.placed.names[time].index("last_mark"), machine.plan.shape.d_model
+    rows = machine.arrays[f"attn.{time // 2}.in_proj_weight"]
+    slots = machine.plan.slots
+    query = rows[2 * head, slots["one"]]
+    key = rows[width + 2 * head]
+    positions = np.arange(longest - 1000, longest, dtype=np.float64)
+    keys = key[slots["mark"]] + key[slots["position"]] * positions
+    for scores in ((query * keys) / np.sqrt(2), (query / np.sqrt(2)) * keys):
+        assert (np.diff(scores) > 1100).all()
+    assert key[slots["mark"]] > key[slots["position"]] * longest
+
+
+def _is_proved(graph: Graph, tokens: int) -> bool:
+    try:
+        softmax_bounds(graph, place_graph(graph, Sizes(), seconds=0).plan, tokens)
+    except UsageError:
+        return False
+    return True
 
 
 def test_softmax_module_agrees_with_hard_attention_on_a_long_run() -> None:

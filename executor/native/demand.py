@@ -20,8 +20,9 @@ from executor.native.nodes import (
     Query,
     Store,
     Weight,
+    inner,
 )
-from executor.native.shared import Shared, inner
+from executor.native.shared import Shared
 from executor.native.tails import Tail
 
 READS = 5

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
 
 import numpy as np
 
@@ -98,16 +99,19 @@ def group_rows(
 
 def _directions(left: Sequence[int], exact: Sequence[Row]) -> list[Row]:
     """Directions between neighbours in the order of ids or of rows that repeat, commonest first."""
-    by_row = sorted(left, key=lambda i: exact[i])
+    unit = max((w.denominator for i in left for w in exact[i]), default=1)  # all are powers of two
+    rows = {i: tuple(w.numerator * (unit // w.denominator) for w in exact[i]) for i in left}
+    by_row = sorted(left, key=lambda i: rows[i])
     pairs = [*zip(left, left[1:], strict=False), *zip(by_row, by_row[1:], strict=False)]
-    count: Counter[Row] = Counter()
+    count: Counter[tuple[int, ...]] = Counter()
     for one, other in pairs:
-        difference = [b - a for a, b in zip(exact[one], exact[other], strict=True)]
-        first = next((d for d in difference if d), None)
-        if first is not None:
-            count[tuple(d / first for d in difference)] += 1
-    common = count.most_common(MOST_DIRECTIONS)
-    return [direction for direction, n in common if n >= SMALLEST_FAMILY - 1]
+        difference = [b - a for a, b in zip(rows[one], rows[other], strict=True)]
+        first = next((d for d in difference if d), 0)
+        if first:
+            size = gcd(*difference) * (1 if first > 0 else -1)
+            count[tuple(d // size for d in difference)] += 1
+    common = [row for row, n in count.most_common(MOST_DIRECTIONS) if n >= SMALLEST_FAMILY - 1]
+    return [tuple(Fraction(d, next(filter(None, row))) for d in row) for row in common]
 
 
 def _along(direction: Row, left: set[int], exact: Sequence[Row]) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from executor.native.nodes import Extreme
 from executor.native.shared import Shared
 from executor.native.tails import Tail
 
@@ -42,6 +43,26 @@ def refreshing(shared: Shared) -> list[str]:
             "    engine *const e = owner;",
             "    const int32_t token = e->core.tokens[p];",
             "    record[0].i = p;",
+            *("    " + line for line in tail.lines),
+            "}\n",
+        ]
+    return lines
+
+
+def exceeding(shared: Shared) -> list[str]:
+    """Functions that make a token the record of an extreme."""
+    lines = []
+    for name in sorted(shared.exceeded):
+        effect = shared.program.effects[name]
+        assert isinstance(effect, Extreme)
+        tail = _later(shared)
+        for k, value in enumerate(effect.values):
+            tail.say(f"e->{name}.v{k} = {tail.text(tail.linear(value))};")
+        lines += [
+            "__attribute__((noinline))",
+            f"static void exceed_{name}(engine *e, int64_t p, double score)\n{{",
+            "    const int32_t token = e->core.tokens[p];",
+            f"    e->{name}.x.key = score, e->{name}.x.weight = p;",
             *("    " + line for line in tail.lines),
             "}\n",
         ]

@@ -212,7 +212,7 @@ class Lookups(Scope, ABC):
         """C of the position nearest to a number."""
         text = self.integer(query) if query.range.grain >= 0 else ""
         if not text:
-            return f"nearest(&e->core.status, {self.text(query)}, p)"
+            return f"nearest_position({self.text(query)}, p)"
         rest = sum((self.range_of(n).scaled(f).high for f, n in query.terms), query.const)
         below = any(
             f == 1.0 and self.is_position(n) and rest - self.range_of(n).high <= 0.0
@@ -330,7 +330,6 @@ class Lookups(Scope, ABC):
 
     def _extreme(self, name: str, effect: Extreme) -> None:
         score = self.linear(effect.score)
-        values = [self.linear(value) for value in effect.values]
         key = self.seen.get(name)
         if key is not None and score.range.high < key:
             return
@@ -338,25 +337,34 @@ class Lookups(Scope, ABC):
         record = [f"e->{name}.x.weight = {weight};"]
         if key is not None and score.constant == key:
             self.say(record[0])
-            for k, value in enumerate(values):
+            for k, value in enumerate(map(self.linear, effect.values)):
                 self.say(f"e->{name}.v{k} = {self.text(value)};")
             return
         text = self.single(score)
-        better = f"extreme_compare(&e->core.status, &e->{name}.x, {text})"
         if effect.mean:
-            self._means(name, text, better, values)
+            self._means(name, text, list(map(self.linear, effect.values)))
             return
+        better = f"if ({text} >= e->{name}.x.key)"
+        if all(map(self.shared.is_timeless, effect.values)):
+            self.shared.exceeded.add(name)
+            for structure in self.shared.depends(effect.values):
+                self.effect(structure)
+            self.say(better)
+            self.say(f"    exceed_{name}(e, p, {text});")
+            return
+        values = [self.linear(value) for value in effect.values]
         inner = self.child()
         inner.say(f"e->{name}.x.key = {text}, {record[0]}")
         for k, value in enumerate(values):
             inner.say(f"e->{name}.v{k} = {inner.text(value)};")
-        self.block(f"if ({better} >= 0) {{", inner)
+        self.block(f"{better} {{", inner)
 
-    def _means(self, name: str, score: str, better: str, values: list[Expr]) -> None:
+    def _means(self, name: str, score: str, values: list[Expr]) -> None:
         """The sums of the values at the greatest key."""
         texts = [self.text(value) for value in values]
         self.say("{")
-        self.say(f"    const int better = {better};")
+        key = f"e->{name}.x.key"
+        self.say(f"    const int better = {score} > {key} ? 1 : {score} == {key} ? 0 : -1;")
         self.say("    if (better > 0) {")
         self.say(f"        e->{name}.x.key = {score}, e->{name}.x.weight = 1;")
         for k, text in enumerate(texts):
@@ -374,6 +382,9 @@ class Lookups(Scope, ABC):
             self._insert_zero(name, effect)
             return
         current = self.shared.columns.masks[self.tokens.get(HERE, 0)]
+        if effect.kind == "few" and self.shared.is_known(name):
+            self.shared.unwritten.add(name)
+            return
         if not (current & self.shared.winners(name)).any():
             self.shared.unwritten.add(name)
             return

@@ -7,7 +7,7 @@ templates names arguments ``{0}``, ``{1}``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from executor.checkpoint import Array
@@ -199,6 +199,37 @@ class Program:
     complete: bool = True
     """Whether everything is here; if not, only the plain code can be used."""
 
+    def values(self) -> Iterator[Linear]:
+        """All values that anything is computed from."""
+        for node in self.nodes.values():
+            yield from inner(node)
+        for effect in self.effects.values():
+            match effect:
+                case Store(value) | AddTo(value):
+                    yield value
+                case Extreme(score, _, values):
+                    yield from (score, *values)
+                case Insert():
+                    yield from (*effect.arguments, *effect.values)
+        for family in self.families:
+            yield from (family.y, family.common)
+        for one in self.candidates:
+            yield from (one.score, one.token)
 
-Nodes = Mapping[str, Node]
-Neurons = Sequence[Neuron]
+
+def inner(node: Node) -> list[Linear]:
+    """What a node is computed from, but for what earlier tokens left."""
+    match node:
+        case Sum(terms):
+            return [term for _, term in terms]
+        case Product(gate, value):
+            return [gate, value]
+        case Accumulate(start, neurons):
+            return [start, *(v for n in neurons for v in (n.gate, n.value))]
+        case Query(_, _, arguments):
+            return list(arguments)
+        case Nearest(query):
+            return [query]
+        case Quotient(x, y):
+            return [x, y]
+    return []

@@ -203,6 +203,9 @@ def _corner(tail: Tail, rival: Rival, family: Family, corners: dict[object, str]
         scaled = [(1.0 / family.spacing, y), (-1.0 / family.spacing, constant(first))]
         if tail.is_exact(scaled):
             text = f"rounded_up({tail.text(tail.combine(scaled))}, {last})"
+        else:
+            edges = _edges(tail, rival, family)
+            text = f"corners_near({edges}, {last}, {tail.text(y)}, {number(1.0 / family.spacing)})"
     if not text:
         text = f"corners_below({_edges(tail, rival, family)}, {last}, {tail.text(y)})"
     name = corners[key] = tail.name("at")

@@ -26,6 +26,10 @@ MOST_LINES = 24_000
 """No more paths are written after so many lines: they take 5 s to compile."""
 MOST_EARLY = 80
 """Longer effects wait until more is known."""
+LONG = 60
+"""A path of fewer lines is worth its place in any case."""
+GAIN = 0.75
+"""Longer paths have to be shorter than this, times what they would be without a split."""
 CALLS = ("core.status", "table_insert", "table_at", "table_query", "table_settle", "few_", "hull_",
          "VALUE_")  # fmt: skip
 """What may fail, or find that a key is not as guessed."""
@@ -68,6 +72,11 @@ class Leaf:
     outputs: Mask
     far: bool
 
+    @property
+    def length(self) -> int:
+        """Lines of C."""
+        return len(self.tail.lines)
+
 
 class Paths:
     """All paths of a model.
@@ -89,6 +98,8 @@ class Paths:
         self.latest = bool(great)
         self.groups = [self._group(own, self.latest and not i) for i, own in enumerate(members)]
         self.leaves: dict[tuple[int, int, int], dict[int, Leaf]] = {}
+        self._made: dict[State, Leaf] = {}
+        self._join()
         self._walk()
 
     def group_of(self, own: int) -> int:
@@ -165,6 +176,24 @@ class Paths:
 
     # Leaves
 
+    def _join(self) -> None:
+        """Do not tell apart the latest tokens where that makes paths hardly shorter."""
+        last = self.splits.last
+        for y, classes in enumerate(last):
+            if len(classes) == 1 or not self.latest:
+                continue
+            states: list[State] = [(0, y, i, 1) for i in range(len(classes))]
+            leaves = [self._leaf(state) for state in states]
+            parts = [leaf.length for leaf in leaves]
+            if max(parts) >= LONG:
+                last[y] = [np.logical_or.reduce(classes)]
+                whole = self._leaf((0, y, 0, 1))
+                if sum(parts) >= GAIN * len(parts) * whole.length:
+                    self._made[0, y, 0, 1] = whole
+                    continue
+                last[y] = classes
+            self._made |= zip(states, leaves, strict=True)
+
     def _walk(self) -> None:
         """Write all paths that may be taken, as long as there are not too many."""
         starts = range(len(self.splits.fetched))
@@ -175,7 +204,7 @@ class Paths:
         for state in states:  # grows
             if n_lines > MOST_LINES:
                 break  # the plain code does what is left
-            leaf = self._leaf(state)
+            leaf = self._made.pop(state, None) or self._leaf(state)
             n_lines += len(leaf.tail.lines)
             group, y, last, distance = state
             self.leaves.setdefault((group, y, last), {})[distance] = leaf
@@ -187,6 +216,16 @@ class Paths:
     def _leaf(self, state: State) -> Leaf:
         """Write the path of a state."""
         tail, far = self._path(state)
+        leaf = self._end(tail, state, far)
+        if leaf.far or not state[1] or leaf.length < LONG:
+            return leaf
+        group, y, last, distance = state
+        other = self._at(self._fetched(group, y), self.splits.last[y][last], distance, False)
+        joined = self._end(other, state, True)
+        return leaf if leaf.length < GAIN * joined.length else joined
+
+    def _end(self, tail: Tail, state: State, far: bool) -> Leaf:
+        """Effects and output of a path."""
         for name in self.program.effects:
             tail.effect(name)
         tail.commit()
@@ -200,10 +239,7 @@ class Paths:
     def _path(self, state: State) -> tuple[Tail, bool]:
         """The path of a state; and whether it is for all greater distances as well."""
         number, y, last, distance = state
-        group, splits = self.groups[number], self.splits
-        tail = group.prefix.child()
-        tail.lines = list(group.prefix.lines)
-        tail.tokens.setdefault(group.spot, self.shared.columns.mask(splits.fetched[y]))
+        group, splits, tail = self.groups[number], self.splits, self._fetched(number, y)
         if group.latest:
             mask = self.shared.columns.masks[tail.tokens[HERE]] & splits.last[y][last]
             tail.tokens[HERE] = self.shared.columns.mask(mask)
@@ -215,6 +251,15 @@ class Paths:
             return near, False
         far = self._at(tail, splits.last[y][last], distance, False)
         return (far, True) if self._possible(near) == self._possible(far) else (near, False)
+
+    def _fetched(self, number: int, y: int) -> Tail:
+        """The beginning of a path, with what is known of the fetched token."""
+        group = self.groups[number]
+        tail = group.prefix.child()
+        tail.lines = list(group.prefix.lines)
+        tail.tokens.setdefault(group.spot, self.shared.columns.mask(self.splits.fetched[y]))
+        tail.closed = self.splits.closed[y]
+        return tail
 
     def _following(self, state: State, leaf: Leaf) -> Iterator[State]:
         """What may come after a path."""

@@ -10,21 +10,21 @@ import numpy.typing as npt
 
 from executor.checkpoint import Array
 from executor.native.columns import Columns, Mask
-from executor.native.forms import HERE, Linear
+from executor.native.forms import HERE, Form, Linear, Place
 from executor.native.nodes import (
     Accumulate,
     AddTo,
+    AsDouble,
     Cell,
     Extreme,
     Insert,
-    Nearest,
-    Node,
+    Load,
     Product,
     Program,
     Query,
-    Quotient,
     Sum,
     Weight,
+    inner,
 )  # fmt: skip
 from executor.native.ranges import ROUNDED, Range
 from executor.native.winners import can_tie, can_win
@@ -53,10 +53,15 @@ class Shared:
     late: dict[str, dict[int, Linear]] = field(default_factory=dict)
     """Tables with those of their values that are not stored but computed by whoever reads them."""
 
+    exceeded: set[str] = field(default_factory=set)
+    """Extremes whose record is written by a function, for it hardly ever is."""
     zeroed: set[str] = field(default_factory=set)
     """Tables to which some path adds the key 0."""
     unwritten: set[str] = field(default_factory=set)
     """Structures into which some path does not insert keys that cannot win."""
+    _timeless: dict[int, tuple[Linear, bool]] = field(default_factory=dict)
+    _without: dict[tuple[int, Place], tuple[Linear, Linear]] = field(default_factory=dict)
+    _known: dict[str, bool] = field(default_factory=dict)
     _winners: dict[str, Mask] = field(default_factory=dict)
 
     def timeless(self, name: str) -> bool:
@@ -69,6 +74,12 @@ class Shared:
         return all(map(self.is_timeless, self.refreshed[name]))
 
     def is_timeless(self, value: Linear) -> bool:
+        """The same for one value."""
+        if id(value) not in self._timeless:
+            self._timeless[id(value)] = value, self._is_timeless(value)
+        return self._timeless[id(value)][1]
+
+    def _is_timeless(self, value: Linear) -> bool:
         form = value.form
         if form.p or form.square:
             return False
@@ -86,6 +97,16 @@ class Shared:
             if not all(map(self.is_timeless, inner(node))):
                 return False
         return True
+
+    def without(self, value: Linear, place: Place) -> Linear:
+        """A value less what depends on the token at a place; the same object each time."""
+        known = self._without.get((id(value), place))
+        if known is None:
+            form = value.form
+            rest = {other: column for other, column in form.columns.items() if other != place}
+            form = Form(form.const, form.p, form.square, rest)
+            known = self._without[id(value), place] = value, Linear(form, value.variables)
+        return known[1]
 
     def winners(self, name: str) -> Mask:
         """Tokens whose record in a structure can be found by a query, now or later."""
@@ -144,10 +165,37 @@ class Shared:
             return False
         found = self.range_of(query.arguments[0])
         return found.grain > ROUNDED and not any(
-            values[i] != values[j]
-            for i, j in can_tie(insert.keys, present, found)
-            if i in values and j in values
+            values[i] != values[j] for i, j in can_tie(insert.keys, present, found, set(values))
         )
+
+    def is_known(self, name: str) -> bool:
+        """Whether inserting more keys into a structure of few cannot make a difference.
+
+        All keys that can win are there, and all that is read of a record is the same for all
+        tokens with the key.
+        """
+        if name not in self._known:
+            self._known[name] = self.is_settled(name) and self._is_read_by_key(name)
+        return self._known[name]
+
+    def _is_read_by_key(self, name: str) -> bool:
+        nodes = self.program.nodes
+        owners = {n for n, node in nodes.items() if isinstance(node, Query) and node.of == name}
+        bases = set()
+        for base, node in nodes.items():
+            if isinstance(node, Cell) and node.owner in owners:
+                return False
+            if isinstance(node, Weight) and node.owner in owners:
+                bases.add(base)
+        if any(isinstance(n, AsDouble | Load) and n.base in bases for n in nodes.values()):
+            return False
+        parts = [
+            Linear(Form(columns={place: column}))
+            for value in self.program.values()
+            for place, column in value.form.columns.items()
+            if place[0] in bases
+        ]
+        return all(map(self.is_timeless, parts))
 
     def depends(self, values: Iterable[Linear]) -> set[str]:
         """The structures that timeless values are read from."""
@@ -208,21 +256,3 @@ class Shared:
             for effect in self.program.effects.values()
             if isinstance(effect, Insert | Extreme)
         )
-
-
-def inner(node: Node) -> list[Linear]:
-    """What a node is computed from, but for what earlier tokens left."""
-    match node:
-        case Sum(terms):
-            return [term for _, term in terms]
-        case Product(gate, value):
-            return [gate, value]
-        case Accumulate(start, neurons):
-            return [start, *(v for n in neurons for v in (n.gate, n.value))]
-        case Query(_, _, arguments):
-            return list(arguments)
-        case Nearest(query):
-            return [query]
-        case Quotient(x, y):
-            return [x, y]
-    return []

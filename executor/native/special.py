@@ -13,9 +13,9 @@ from executor.checkpoint import Array
 from executor.native.columns import Mask
 from executor.native.exprs import Unsuitable
 from executor.native.families import Family
-from executor.native.later import late_values, refreshing
+from executor.native.later import exceeding, late_values, refreshing
 from executor.native.lookups import FIRST
-from executor.native.nodes import AddTo, Program
+from executor.native.nodes import AddTo, Extreme, Program
 from executor.native.paths import Paths
 from executor.native.sources import runtime
 from executor.native.splits import Splits
@@ -61,7 +61,7 @@ def specialise(
         if splits.base.sum_of(name).range.size > SUM_BOUND
     ]
     threads = Threads(splits, paths, bounds)
-    lines, refresh = threads.lines(), refreshing(shared)
+    lines, refresh = threads.lines(), [*refreshing(shared), *exceeding(shared)]
     tables, macros = shared.columns.tables()
     depends = {
         structure for name in shared.settled for structure in shared.depends(shared.values_of(name))
@@ -69,7 +69,12 @@ def specialise(
     first = max(FIRST, len(prefix))
     once = [f"p >= {first}"]
     for name, key in splits.base.seen.items():
-        once.append(f"e->{name}.x.weight >= 0 && e->{name}.x.key == {key!r}")
+        once.append(f"e->{name}.x.key == {key!r}")
+    once += [
+        f"e->{name}.x.weight >= 0"
+        for name, effect in program.effects.items()
+        if isinstance(effect, Extreme)
+    ]
     if prefix:
         shared.constants["prefix"] = (
             f"static const token_t prefix[] = {{{', '.join(map(str, prefix))}}};"

@@ -24,7 +24,7 @@ from executor.native.families import Family
 from executor.native.forms import HERE, Linear
 from executor.native.lookups import FIRST
 from executor.native.nodes import Extreme, Program, Weight
-from executor.native.places import gate_places, key_column, token_classes
+from executor.native.places import closed_gates, gate_places, key_column, token_classes
 from executor.native.ranges import Range
 from executor.native.shared import Shared
 from executor.native.tails import Tail
@@ -43,6 +43,7 @@ class Splits:
         place: where the fetched token is; None if there is none.
         extremes, key, greatest: extremes with the same key of the token; the tokens it is greatest
             for.
+        closed: for each class of the fetched token, neurons that are closed, by their ``id``.
         last: for each class of the fetched token, classes of the latest of those tokens.
     """
 
@@ -61,12 +62,15 @@ class Splits:
             self._general.force(name)
         self._choose_extremes()
         self._choose_place()
-        self.last = [self._last_classes(mask) for mask in self.fetched]
+        self.closed = [frozenset[int]() for _ in self.fetched]
+        if self.place is not None:
+            self.closed = closed_gates(self.shared, self.place, self.fetched)
+        self.last = [self._last_classes(y) for y in range(len(self.fetched))]
         self.column_code = (
             columns_again(self.shared, self.extremes, self.greatest) if self.key is not None else []
         )
         self.shared.dropped = bool(self.column_code)
-        paths = [self._fetching(mask) for mask in self.fetched]
+        paths = [self._fetching(y) for y in range(len(self.fetched))]
         for tail in paths:
             tail.beyond = dict.fromkeys(self.extremes, 0)
         self.shared.late = seldom_read(self.shared, paths)
@@ -110,7 +114,7 @@ class Splits:
                 self.place, self.fetched = place, found
                 return
 
-    def _last_classes(self, fetched: Mask) -> list[Mask]:
+    def _last_classes(self, fetched: int) -> list[Mask]:
         """Classes of the latest token with the greatest key, for a class of the fetched one."""
         if self.key is None:
             return [self._all()]
@@ -125,12 +129,14 @@ class Splits:
                     best = found
         return best
 
-    def _fetching(self, fetched: Mask) -> Tail:
+    def _fetching(self, fetched: int) -> Tail:
         """A path on which the fetched token is one of a class."""
         tail = self.base.child()
         if self.place is not None:
             base, back = tail.spot(self.place[0])
-            tail.tokens[base, back + self.place[1]] = self.shared.columns.mask(fetched)
+            mask = self.shared.columns.mask(self.fetched[fetched])
+            tail.tokens[base, back + self.place[1]] = mask
+        tail.closed = self.closed[fetched]
         return tail
 
     def _all(self) -> Mask:
@@ -140,8 +146,22 @@ class Splits:
         found = token_classes(self.shared, HERE, others)
         if not found:
             found = [np.ones(self.shared.columns.n_tokens, np.bool_)]
+        ways = [self._producible()]
         if self.key is not None:
-            found = [
-                part for mask in found for part in (mask & self.greatest, mask & ~self.greatest)
-            ]
+            ways.append(self.greatest)
+        for way in ways:
+            found = [part for mask in found for part in (mask & way, mask & ~way)]
         return [mask for mask in found if mask.any()]
+
+    def _producible(self) -> Mask:
+        """Tokens that can come out; others are in prompts only."""
+        tokens = [t for family in self.families for t in family.at_corner]
+        tokens += [line.token for family in self.families for line in family.winners]
+        for one in self.program.candidates:
+            form = one.token.form
+            tokens += [int(t) for column in form.columns.values() for t in set(column + form.const)]
+            if not form.columns:
+                tokens.append(int(form.const))
+        mask = np.zeros(self.shared.columns.n_tokens, np.bool_)
+        mask[tokens] = True
+        return mask

@@ -48,12 +48,17 @@ Values = Sum | Product | Mean | Accumulate | Load | AsDouble | Cell
 
 
 class Tail(Lookups):
-    """One path through the step."""
+    """One path through the step.
+
+    Attributes:
+        closed: neurons (their ``id``) whose gates are known to be closed.
+    """
 
     def __init__(self, shared: Shared, first: int) -> None:
         super().__init__(shared, first)
         self._values: dict[object, Expr] = {}
         self._sums: dict[str, str] = {}
+        self.closed: frozenset[int] = frozenset()
 
     def child(self) -> Tail:
         """The same to go on with, under more assumptions; its lines start anew."""
@@ -63,6 +68,7 @@ class Tail(Lookups):
         other.beyond, other.seen = dict(self.beyond), dict(self.seen)
         other._sums, other.done = dict(self._sums), set(self.done)
         other.committed, other.retry = set(self.committed), self.retry
+        other.closed = self.closed
         return other
 
     # Values
@@ -192,7 +198,7 @@ class Tail(Lookups):
 
     def _accumulate(self, prefix: str, start: Expr, neurons: Sequence[Neuron]) -> Expr:
         parts, groups = [(1.0, start)], dict[object, list[tuple[int, float, Expr, Expr]]]()
-        found = [(self.linear(neuron.gate), neuron) for neuron in neurons]
+        found = [(self.linear(n.gate), n) for n in neurons if id(n) not in self.closed]
         opened = {gate.terms for gate, _ in found if gate.range.high > 0.0}
         for gate, neuron in found:
             if gate.terms not in opened:

@@ -38,8 +38,10 @@ def can_win(keys: Array, present: Collection[int], query: Query) -> list[bool]:
     return [any(slope * q + height >= top for q, top in best) for slope, height in lines]
 
 
-def can_tie(keys: Array, present: Collection[int], query: Query) -> Iterator[tuple[int, int]]:
-    """Pairs of keys that some query (q, 1) may find equally good.
+def can_tie(
+    keys: Array, present: Collection[int], query: Query, among: Collection[int] | None = None
+) -> Iterator[tuple[int, int]]:
+    """Pairs of keys (``among`` some) that some query (q, 1) may find equally good.
 
     >>> import numpy as np
     >>> keys = np.array([[0.0, 0.0], [2.0, -1.0], [4.0, -4.0]])
@@ -50,7 +52,8 @@ def can_tie(keys: Array, present: Collection[int], query: Query) -> Iterator[tup
     """
     lines, grain = _lines(keys), Fraction(2) ** query[2]
     there = [lines[i] for i in present]
-    for (i, one), (j, other) in combinations(enumerate(lines), 2):
+    for i, j in combinations(range(len(lines)) if among is None else sorted(among), 2):
+        one, other = lines[i], lines[j]
         if one[0] == other[0]:
             continue
         q = (one[1] - other[1]) / (other[0] - one[0])

@@ -10,6 +10,28 @@ static inline int64_t at_most(int64_t i, int64_t last)
     return i < last ? i : last;
 }
 
+/* `nearest` for a number that is finite. */
+static inline int64_t nearest_position(double e, int64_t p)
+{
+    double last = (double)p;
+    double clamped = e < last ? e : last;
+    clamped = clamped > 0.0 ? clamped : 0.0;
+    int64_t below = (int64_t)clamped;
+    return below + (clamped - (double)below >= 0.5);
+}
+
+/* How many of n ascending numbers, about 1 / scale apart, are less than y. */
+static inline int64_t corners_near(const double *corners, int64_t n, double y, double scale)
+{
+    double z = (y - corners[0]) * scale;
+    int64_t i = z > 0.0 ? z < (double)(n - 1) ? (int64_t)z + 1 : n : 0;
+    while (i > 0 && y <= corners[i - 1])
+        i--;
+    while (i < n && y > corners[i])
+        i++;
+    return i;
+}
+
 /* The least integer from z on, from 0 to last. */
 static inline int64_t rounded_up(double z, int64_t last)
 {

@@ -6,9 +6,9 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
-from compiler import isa
 from compiler.errors import TransputerError, UsageError
 from compiler.options import COptions
 from compiler.program import Program
@@ -16,10 +16,10 @@ from executor.backtrace import called_from
 from executor.call import parse_call
 from executor.cli_machine import own_machine, run_machine
 from executor.decode import Ids
+from executor.dialogue import Display, converse, reads_input
 from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
-from executor.process import Interrupts, patience, say, write_error
-from executor.progress import ProgressLine
+from executor.process import Interrupts, patience, say
 from executor.resume import INTERVAL, RunRecorder
 from executor.runner import Execution, Limits, RunResult
 from executor.trace_file import STDOUT, TraceFile
@@ -81,9 +81,8 @@ def start(
 
 
 def read_input(file: str | None, program: Program) -> bytes:
-    """All input of a program: a file, or our own standard input if the program can read any.
-
-    A terminal is not read: the whole input must be there before the run starts.
+    """All input of a program: a file, or our own standard input, to its end, if the program can
+    read any.
 
     Raises:
         UsageError: if the file cannot be read.
@@ -91,10 +90,12 @@ def read_input(file: str | None, program: Program) -> bytes:
     if file is not None and file != "-":
         return read_file(file)
     own = own_input(program)
-    if file is None and (own or "input" not in program.tokens):
+    if file is None and (own or not reads_input(program)):
         return own
-    if sys.stdin is None or (file is None and sys.stdin.isatty()):
+    if sys.stdin is None:
         return b""
+    if sys.stdin.isatty():
+        say("type the input; Ctrl-D ends it")
     return sys.stdin.buffer.read()
 
 
@@ -130,17 +131,18 @@ def run_verb(options: argparse.Namespace) -> int:
     if machine is not None:
         return run_machine(options, machine)
     job = compile_job(options)
-    stdin = read_input(options.stdin, job.program)
-    execution = start(options, job, stdin, keep_trace=options.check, resume=options.resume)
     only_trace = options.trace == STDOUT
-    if execution.saved is not None:
-        say(f"goes on after {execution.saved.n_tokens:,} tokens from {options.resume}")
-    with (
-        Interrupts() as interrupts,
-        TraceFile(options.trace, execution.vocabulary) as trace,
-        _recorder(options, execution) as recorder,
-    ):
-        _follow(execution, trace, recorder, interrupts, only_trace)
+    display = Display(output=not only_trace)
+    finished = None
+    if _at_a_terminal(options, job.program):
+        stdin, finished = converse(partial(start, options, job), job.program, display)
+    else:
+        stdin = read_input(options.stdin, job.program)
+    if finished is not None and not (options.check or options.trace or options.checkpoint):
+        execution = finished
+    else:
+        execution = start(options, job, stdin, keep_trace=options.check, resume=options.resume)
+        _run(options, execution, display)
     result = execution.result()
     if result.trap is not None:
         warn_of_debug_information(job.program)
@@ -158,6 +160,24 @@ def run_verb(options: argparse.Namespace) -> int:
     return result.exit_code
 
 
+def _at_a_terminal(options: argparse.Namespace, program: Program) -> bool:
+    """Whether the program reads what somebody types meanwhile."""
+    asked = options.stdin is None and options.resume is None and not own_input(program)
+    return asked and sys.stdin is not None and sys.stdin.isatty() and reads_input(program)
+
+
+def _run(options: argparse.Namespace, execution: Execution, display: Display) -> None:
+    """Run to the end; output, trace, checkpoints and progress as it goes."""
+    if execution.saved is not None:
+        say(f"goes on after {execution.saved.n_tokens:,} tokens from {options.resume}")
+    with (
+        Interrupts() as interrupts,
+        TraceFile(options.trace, execution.vocabulary) as trace,
+        _recorder(options, execution) as recorder,
+    ):
+        _follow(execution, trace, recorder, interrupts, display)
+
+
 def _recorder(
     options: argparse.Namespace, execution: Execution
 ) -> contextlib.AbstractContextManager[RunRecorder | None]:
@@ -172,30 +192,21 @@ def _follow(
     trace: TraceFile,
     recorder: RunRecorder | None,
     interrupts: Interrupts,
-    only_trace: bool,
+    display: Display,
 ) -> None:
-    """Run to the end; output, trace, checkpoints and progress as it goes."""
-    progress = ProgressLine()
-    out = sys.stdout.buffer
     reader = execution.reader
     saved = execution.saved.n_tokens if execution.saved else 0
+    display.restart()
     try:
         for chunk in execution.chunks():
             trace.write(chunk.ids)
             if recorder is not None:
                 recorder.write(chunk.ids)
-            for stream, data in chunk.written:
-                if stream == isa.STANDARD_ERROR:
-                    progress.hide(data, errors=True)
-                    write_error(data)
-                elif not only_trace:
-                    progress.hide(data)
-                    out.write(data)
-                    out.flush()
-            progress.tick(reader.n_tokens, reading=reader.n_tokens == saved)
+            display.show(chunk.written)
+            display.progress.tick(reader.n_tokens, reading=reader.n_tokens == saved)
             interrupts.check()
     finally:
-        progress.hide()
+        display.progress.hide()
 
 
 def _trap_place(execution: Execution, result: RunResult) -> str:

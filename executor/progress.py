@@ -32,6 +32,11 @@ class ProgressLine:
         self._started = self._next = time.monotonic()
         self._next += INTERVAL
 
+    def restart(self, delay: float) -> None:
+        """Another run begins; nothing is shown of it for ``delay`` seconds."""
+        self._first, self._started = 0, time.monotonic()
+        self._next = self._started + delay
+
     def tick(self, n_tokens: int, *, reading: bool = False) -> None:
         """Show the number of tokens so far, at most every ``INTERVAL`` seconds.
 

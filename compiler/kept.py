@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Unpack
 
@@ -70,7 +70,7 @@ def _key(
 def _to_entry(program: Program) -> tuple[object, tuple[bytes, bytes]]:
     """A program as what JSON can hold, and its tokens and module."""
     values = {field.name: getattr(program, field.name) for field in fields(program)}
-    values["origins"] = [astuple(origin) for origin in program.origins]
+    values["origins"] = [list(vars(origin).values()) for origin in program.origins]
     tokens, wasm = values.pop("tokens"), values.pop("wasm")
     return values, (_SEPARATOR.join(tokens).encode(), wasm)
 

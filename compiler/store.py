@@ -113,8 +113,10 @@ def kept(kind: str, key: str, part: str = "kept") -> Entry | None:
 def keep(
     kind: str, key: str, value: object, blobs: Sequence[bytes] = (), part: str = "kept"
 ) -> bool:
-    """Keep an entry; whether that worked."""
+    """Keep an entry; whether that worked. One that would drive out many others is not kept."""
     data = _pack(value, blobs)
+    if len(data) > MOST_BYTES // 8:
+        return False
     for folder in cache_folders(part):
         try:
             make_folder(folder)

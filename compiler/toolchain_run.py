@@ -34,7 +34,9 @@ def cache_folder() -> Path:
                 return folder
         except OSError:
             continue
-    raise UsageError("no folder for the compiler's cache can be written: set TRANSPUTER_CACHE")
+    raise UsageError(
+        "no folder for the compiler's cache can be written: set TRANSPUTER_CACHE to one"
+    )
 
 
 def _environment() -> dict[str, str]:

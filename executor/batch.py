@@ -2,7 +2,7 @@
 
 Every run happens in one of a few worker processes (:mod:`executor.batch_worker`). So a run that
 fails, that is killed or that breaks its process ends alone; limits of memory are each run's own;
-and Python's part of a run, a sixth of it, is no bottleneck, as it would be for threads.
+and Python's part of a run, which follows the trace, is no bottleneck, as it would be for threads.
 """
 
 from __future__ import annotations

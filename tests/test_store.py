@@ -77,6 +77,12 @@ def test_what_was_not_used_for_longest_goes(folder: Path, monkeypatch: pytest.Mo
     assert sorted(path.name for path in folder.iterdir()) == ["thing-0", "thing-5"]
 
 
+def test_what_is_too_large_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_BYTES", 8000)
+    assert not keep("thing", "1", 1, [os.urandom(1000)])
+    assert keep("thing", "1", 1, [os.urandom(900)])
+
+
 def test_names_depend_on_where_parts_begin() -> None:
     names = {digest("ab", "c"), digest("a", "bc"), digest("abc"), digest("ab", "c", ""), digest()}
     assert len(names) == 5 and digest("a", b"b") == digest(b"a", "b")

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from compiler.errors import LimitError, TransputerError
 from executor.batch import BatchJob, BatchResult, Setup, receive, send
+from executor.decode import engine_maker
 from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
 from executor.process import say
@@ -52,6 +53,7 @@ class Worker:
         self._setup = setup
         kind = "softmax" if setup.engine == "torch" else "hard"
         self._checkpoint = open_checkpoint(setup.model, kind)
+        self._make = engine_maker(setup.engine, self._checkpoint, say)
         self._limits = Limits(setup.max_tokens, setup.max_memory)
         self._prepared: dict[str, Job] = {}
 
@@ -64,11 +66,10 @@ class Worker:
                 ready.program,
                 self._checkpoint,
                 ready.program.input_tokens(job.args, job.stdin or own_input(ready.program)),
-                engine=self._setup.engine,
+                engine=self._make,
                 limits=self._limits,
                 call=ready.prototype,
                 keep_trace=self._setup.keep_trace,
-                say=say,
             )
             for _ in execution.chunks():
                 pass

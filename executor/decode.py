@@ -121,6 +121,19 @@ def make_engine(
     return HullEngine(checkpoint)
 
 
+def engine_maker(
+    name: str, checkpoint: Checkpoint, say: Callable[[str], None] = warnings.warn
+) -> Callable[[], Engine]:
+    """For many new engines of one model: what can be shared is made once.
+
+    Raises:
+        UsageError, NativeUnavailable: see :func:`make_engine`.
+    """
+    first = make_engine(name, checkpoint, say=say)
+    again = getattr(first, "again", None)
+    return again if callable(again) else lambda: make_engine(name, checkpoint, say=say)
+
+
 class Pace:
     """How many tokens to ask for at once: what takes about ``CHUNK_SECONDS``, and at least one."""
 

@@ -23,7 +23,7 @@ from executor.backtrace import backtrace
 from executor.call import I32, Call, Prototype
 from executor.checkpoint import Checkpoint
 from executor.config import AUTO
-from executor.decode import Ids, extend_chunks, feed_chunks, make_engine
+from executor.decode import Engine, Ids, extend_chunks, feed_chunks, make_engine
 from executor.job import Job, ProgramSource, own_input, prepare
 from executor.loading import ModelSource, open_checkpoint, refusal
 from executor.process import resident_bytes
@@ -139,7 +139,7 @@ class Execution:
         checkpoint: Checkpoint,
         input_tokens: Sequence[str],
         *,
-        engine: str = AUTO,
+        engine: str | Callable[[], Engine] = AUTO,
         limits: Limits = NO_LIMITS,
         call: Prototype | None = None,
         keep_trace: bool | None = None,
@@ -148,7 +148,8 @@ class Execution:
         say: Callable[[str], None] | None = None,
     ) -> None:
         """Args:
-            engine, keep_source, say: see :func:`executor.decode.make_engine`.
+            engine: a name, or what makes an engine (:func:`executor.decode.engine_maker`).
+            keep_source, say: see :func:`executor.decode.make_engine`.
             limits: where the run stops with a LimitError.
             call: the function that was compiled as the entry, if it is not the program's own.
             keep_trace: whether the result has the trace; None for traces that are not too long.
@@ -178,7 +179,11 @@ class Execution:
         self._checkpoint = checkpoint
         self.saved = open_run(resume, self.identity) if resume is not None else None
         options = {} if say is None else {"say": say}
-        self._engine = make_engine(engine, checkpoint, keep_source=keep_source, **options)
+        self._engine = (
+            make_engine(engine, checkpoint, keep_source=keep_source, **options)
+            if isinstance(engine, str)
+            else engine()
+        )
         self._keep = keep_trace
         self._kept: list[npt.NDArray[Any]] | None = None if keep_trace is False else []
         self._dtype = np.uint16 if checkpoint.config.vocab_size <= 1 << 16 else np.uint32

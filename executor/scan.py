@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,7 @@ class Scanner:
         """
         self._vocabulary = vocabulary
         self._errors = np.array(sorted(errors), np.int64) * isa.INSTRUCTION_TOKENS
-        self._class = np.array([_class(token) for token in vocabulary], np.uint8)
-        bytes_, outputs = TABLES.bytes, TABLES.outputs
-        # the byte of a value token or of an output, 0 for all others
-        byte = [bytes_.get(token, outputs.get(token, 0)) for token in vocabulary]
-        self._byte = np.array(byte, np.uint8)
+        self._class, self._byte = _by_id(vocabulary)
         self.stack: list[int] = []
         self.output = bytearray()
         self.errors = bytearray()
@@ -289,6 +286,15 @@ def _well_formed(kinds: Array, at: Array, ends: Array) -> bool:
         return False
     digits = all((kinds[divisions + i] == kind).all() for i, kind in enumerate(DIGITS))
     return digits and bool((kinds[branches] == BRANCH).all())
+
+
+@lru_cache(maxsize=4)
+def _by_id(vocabulary: tuple[str, ...]) -> tuple[Array, Array]:
+    """Of every id: its class, and the byte of a value token or of an output, 0 for all others."""
+    bytes_, outputs = TABLES.bytes, TABLES.outputs
+    byte = [bytes_.get(token, outputs.get(token, 0)) for token in vocabulary]
+    classes = np.array([_class(token) for token in vocabulary], np.uint8)
+    return classes, np.array(byte, np.uint8)
 
 
 def _class(token: str) -> int:

@@ -134,6 +134,22 @@ def test_token_ids_are_checked() -> None:
             call(-1)
 
 
+def test_an_engine_starts_again_for_itself() -> None:
+    first = make()
+    prompt = prompt_of("add.tok")
+    first.feed(prompt[:-1])
+    second = first.again()
+    assert len(second) == 0
+    second.feed(prompt[:-1])
+    stop = machine().config.stop_tokens
+    written = [engine.extend(prompt[-1], stop, 100).tolist() for engine in (first, second)]
+    del first
+    third = second.again()
+    third.feed(prompt[:-1])
+    written.append(third.extend(prompt[-1], stop, 100).tolist())
+    assert written[0] == written[1] == written[2] and len(written[0]) == 17
+
+
 def test_heads_of_another_width_are_refused() -> None:
     config = ModelConfig(3, d_model=4, n_heads=1, n_layers=1, d_ffn=1)
     weights = {name: np.zeros(shape) for name, shape in config.shapes.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import os
 import warnings
@@ -72,6 +73,15 @@ class NativeEngine:
         self._tables = code.tables  # the engine holds pointers to them
         self._vocab_size = config.vocab_size
         self._stop: tuple[frozenset[int], npt.NDArray[np.uint8]] | None = None
+        self._begin()
+
+    def again(self) -> NativeEngine:
+        """A new engine of the same model with an empty sequence; nothing is looked up for it."""
+        twin = copy.copy(self)
+        twin._begin()
+        return twin
+
+    def _begin(self) -> None:
         pointers = (ctypes.c_void_p * max(len(self._tables), 1))(
             *(table.ctypes.data for table in self._tables)
         )

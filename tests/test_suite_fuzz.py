@@ -3,24 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from compiler.legalise_i64 import Int64
+from compiler.wasm_types import Instruction
 from debian import Unavailable
 from differential import LEFT_OUT, REFUSED, RIGHT, WRONG, Verdict
 from suite_fuzz.__main__ import Judging, same_fault, until_judged
-from suite_fuzz.csmith import LEVELS, find_csmith, settings
+from suite_fuzz.arithmetic import Arithmetic
+from suite_fuzz.csmith import find_csmith, settings
+from suite_fuzz.kind import LEVELS, Written
 from suite_fuzz.reduce import reduced
 
 
 def test_a_seed_decides_everything_and_seeds_cover_all_settings() -> None:
     assert settings(7) == settings(7)
-    drawn = [settings(seed) for seed in range(300)]
-    assert {wanted.opt for wanted in drawn} == set(LEVELS)
-    assert {wanted.args for wanted in drawn} == {(), ("1",)}
+    options, levels, arguments = zip(*(settings(seed) for seed in range(300)), strict=True)
+    assert set(levels) == set(LEVELS) and set(arguments) == {(), ("1",)}
     for option in ("--float", "--longlong", "--no-longlong", "--no-math64", "--no-safe-math"):
-        assert 20 < sum(option in wanted.options for wanted in drawn) < 280
+        assert 20 < sum(option in drawn for drawn in options) < 280
+
+
+def test_programs_of_our_own_depend_on_the_seed_alone_and_agree(tmp_path: Path) -> None:
+    kind, path = Arithmetic(), tmp_path / "p.c"
+    texts = []
+    for seed in (1, 1, 2):
+        kind.write(seed, path)
+        texts.append(path.read_text())
+    assert texts[0] == texts[1] != texts[2]
+    verdict = Judging(kind, 1_000_000)(3)
+    assert verdict.outcome == RIGHT, verdict.reason
+    assert verdict.n_trace > 10_000
+
+
+@pytest.mark.long
+def test_a_compiler_s_fault_is_found_and_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Int64._compare
+
+    def wrong(self: Int64, instruction: Instruction) -> None:
+        right(self, replace(instruction, op=instruction.op.replace("lt_s", "le_s")))
+
+    monkeypatch.setattr(Int64, "_compare", wrong)
+    judging = Judging(SmallKind(), 1_000_000)
+    verdict = judging(1)
+    assert verdict.outcome == WRONG
+    smallest = judging.reduced(verdict)
+    assert "< b" in smallest and "harmless" not in smallest
+
+
+class SmallKind:
+    """One small program that compares."""
+
+    name = "small"
+
+    def write(self, seed: int, target: Path) -> Written:
+        target.write_text(
+            "#include <stdio.h>\nvolatile long long a = 5, b = 5;\n"
+            'int harmless(void)\n{\n    return printf("x");\n}\n'
+            "int main(void)\n{\n    harmless();\n    return a < b;\n}\n"
+        )
+        return Written("-O0")
 
 
 def test_programs_without_an_end_are_replaced() -> None:

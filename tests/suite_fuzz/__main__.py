@@ -1,11 +1,12 @@
 """Random C programs inside the model, compared with wasmtime: right, refused, limit, wrong.
 
-    python -m suite_fuzz [-n 300] [--seed 0] [--jobs 2]
+    python -m suite_fuzz [-n 300] [--seed 0] [--jobs 2] [--kind csmith]
 
-Csmith (of the Debian packages csmith and libcsmith-dev) writes a program for each seed: small and
-larger ones, with and without 64-bit arithmetic, with float, at -O0 to -O2. Programs without an end
-in sight are replaced by those of further seeds. One that is not right is reduced and kept as a test
-in tests/found. Exits with 1 if there was one, with 77 if Csmith cannot be had.
+For each seed there are two programs. One is by Csmith (from the Debian packages csmith and
+libcsmith-dev): small and larger ones, with and without 64-bit arithmetic, with float. The other is
+of our own and dense in arithmetic. Both are compiled at -O0 to -O2. Programs without an end in
+sight are replaced by those of further seeds. One that is not right is reduced and kept as a test in
+tests/found. Exits with 1 if there was one, with 77 if Csmith cannot be had.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from differential import (
     judged,
     table,
 )
-from suite_fuzz.csmith import Csmith, Settings, find_csmith, settings
+from suite_fuzz.arithmetic import Arithmetic
+from suite_fuzz.csmith import Csmith, find_csmith
+from suite_fuzz.kind import Kind, Written
 from suite_fuzz.reduce import reduced
 
 UNAVAILABLE_EXIT = 77
-FLAGS = ("-Wno-incompatible-pointer-types",)
-"""Csmith passes the address of a float as one of bytes."""
 FUEL = 12_000_000
 """Instructions within which a program has to end: a little less than the model's own limit."""
 MOST_REDUCED = 3
@@ -47,44 +48,45 @@ FOUND = Path(__file__).parent.parent / "found"
 class Judging:
     """Judges the program of a seed; a value, so that other processes can."""
 
-    def __init__(self, csmith: Csmith, max_tokens: int) -> None:
-        self.csmith = csmith
+    def __init__(self, kind: Kind, max_tokens: int) -> None:
+        self.kind = kind
         self.max_tokens = max_tokens
 
     def __call__(self, seed: int) -> Verdict:
-        wanted = settings(seed)
         with tempfile.TemporaryDirectory() as folder:
-            source = Path(folder) / f"seed-{seed}.c"
-            self.csmith.generate(wanted, source)
-            return self.source(source, wanted)
+            source = Path(folder) / f"seed_{seed}.c"
+            return self.source(seed, source, self.kind.write(seed, source))
 
-    def source(self, source: Path, wanted: Settings) -> Verdict:
+    def source(self, seed: int, source: Path, written: Written) -> Verdict:
         """The verdict on a program as it stands."""
         return judge(
-            str(wanted.seed),
-            wanted.opt,
-            lambda: compiled(source, wanted.opt, FLAGS, (self.csmith.headers,)),
-            args=wanted.args,
+            str(seed),
+            written.opt,
+            lambda: compiled(source, written.opt, written.flags, written.include),
+            args=written.args,
             fuel=FUEL,
             max_tokens=self.max_tokens,
         )
 
     def reduced(self, verdict: Verdict) -> str:
-        """The program of a verdict, without includes and as small as it gets, with the same
-        outcome."""
-        wanted = settings(int(verdict.name))
+        """The program of a verdict, as small as it gets with the same outcome; without includes, if
+        some are not of the C library."""
+        seed = int(verdict.name)
         with tempfile.TemporaryDirectory() as folder:
-            source = Path(folder) / f"seed-{wanted.seed}.c"
-            self.csmith.generate(wanted, source)
-            tools, headers = toolchain.find_toolchain(), (self.csmith.headers,)
-            text = toolchain.preprocess(tools, source, include=headers, libc=toolchain.WASI)
+            source = Path(folder) / f"seed_{seed}.c"
+            written = self.kind.write(seed, source)
+            text = source.read_text()
+            if written.include:
+                tools = toolchain.find_toolchain()
+                text = toolchain.preprocess(tools, source, include=written.include)
 
             def fails(candidate: str) -> bool:
                 source.write_text(candidate)
-                return same_fault(self.source(source, wanted), verdict)
+                return same_fault(self.source(seed, source, written), verdict)
 
             smallest = reduced(text, fails) if fails(text) else text
-        return f"// {wanted.opt} {' '.join(wanted.args)}".rstrip() + f"\n{smallest}"
+        first = " ".join(("//", written.opt, *written.flags, *written.args))
+        return f"{first}\n{smallest}"
 
 
 def same_fault(found: Verdict, wanted: Verdict) -> bool:
@@ -109,9 +111,10 @@ def until_judged(
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(prog="suite_fuzz", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("-n", type=int, default=300, help="programs")
+    parser.add_argument("-n", type=int, default=300, help="programs of each kind")
     parser.add_argument("--seed", type=int, default=0, help="the first program's")
-    parser.add_argument("--optional", action="store_true", help="no packages is no failure")
+    parser.add_argument("--kind", choices=(Csmith.name, Arithmetic.name), help="only this kind")
+    parser.add_argument("--optional", action="store_true", help="no Csmith is no failure")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--max-tokens", type=int, default=MAX_TOKENS, help="limit for each run")
     parser.add_argument("--show", action="store_true", help="print every verdict")
@@ -121,38 +124,42 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     """Run, print, and say whether all is well."""
     options = arguments()
-    try:
-        judging = Judging(find_csmith(), options.max_tokens)
-    except Unavailable as error:
-        print(f"suite_fuzz: skipped: {error}", file=sys.stderr)
-        return 0 if options.optional else UNAVAILABLE_EXIT
-    print(f"{options.n} programs, seeds from {options.seed}", flush=True)
-    start = time.monotonic()
+    kinds: list[Kind] = [] if options.kind == Csmith.name else [Arithmetic()]
+    missing = 0
+    if options.kind != Arithmetic.name:
+        try:
+            kinds.append(find_csmith())
+        except Unavailable as error:
+            print(f"suite_fuzz: no programs by Csmith: {error}", file=sys.stderr)
+            missing = 0 if options.optional else UNAVAILABLE_EXIT
+    failures = [run(Judging(kind, options.max_tokens), options) for kind in kinds]
+    return int(any(failures)) or missing
+
+
+def run(judging: Judging, options: argparse.Namespace) -> bool:
+    """Runs programs of one kind; whether one was not right."""
+    name, start = judging.kind.name, time.monotonic()
+    print(f"{options.n} programs of kind {name}, seeds from {options.seed}", flush=True)
     verdicts = []
     for verdict in until_judged(
         options.n, options.seed, lambda seeds: judged(seeds, judging, options.jobs)
     ):
         verdicts.append(verdict)
         if verdict.outcome != RIGHT or options.show:
-            told = f"seed {verdict.name} {verdict.opt}: {verdict.outcome} {verdict.reason}"
+            told = f"{name} {verdict.name} {verdict.opt}: {verdict.outcome} {verdict.reason}"
             print(told.rstrip(), flush=True)
     ended = [verdict for verdict in verdicts if verdict.outcome != LEFT_OUT]
     print(*table(ended), sep="\n")
     last, replaced = max(int(v.name) for v in verdicts), len(verdicts) - len(ended)
     print(f"seeds {options.seed} to {last}, {replaced} of them replaced", end="; ")
-    print(f"{sum(v.n_trace for v in ended):,} tokens, {time.monotonic() - start:.0f} s")
+    print(f"{sum(v.n_trace for v in ended):,} tokens, {time.monotonic() - start:.0f} s", flush=True)
     failures = [verdict for verdict in ended if verdict.outcome != RIGHT]
-    keep(judging, failures)
-    return int(bool(failures))
-
-
-def keep(judging: Judging, failures: Sequence[Verdict]) -> None:
-    """Writes reduced programs where they are tests from now on."""
     for verdict in failures[:MOST_REDUCED]:
         FOUND.mkdir(exist_ok=True)
-        target = FOUND / f"seed_{verdict.name}.c"
+        target = FOUND / f"{name}_{verdict.name}.c"
         target.write_text(judging.reduced(verdict))
         print(f"reduced: {target}", flush=True)
+    return bool(failures)
 
 
 if __name__ == "__main__":

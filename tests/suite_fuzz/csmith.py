@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from debian import Unavailable, files_of
+from suite_fuzz.kind import LEVELS, Written
 
 PACKAGES = ("csmith", "libcsmith-dev")
-LEVELS = ("-O0", "-O1", "-O2")
 SECONDS = 60
+_FLAGS = ("-Wno-incompatible-pointer-types",)
+"""It passes the address of a float as one of bytes."""
 _SMALL = {
     "max-funcs": 2, "max-block-depth": 2, "max-block-size": 2, "max-expr-complexity": 3,
     "max-array-dim": 1, "max-array-len-per-dim": 4, "max-struct-fields": 3, "max-pointer-depth": 2,
@@ -36,25 +38,9 @@ _SOMETIMES = (
 WebAssembly does: trap, above all."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a seed stands for.
-
-    Attributes:
-        seed: for Csmith.
-        options: for Csmith, without its seed.
-        opt: level of optimisation.
-        args: ``1`` makes the program print a checksum of each variable.
-    """
-
-    seed: int
-    options: tuple[str, ...]
-    opt: str
-    args: tuple[str, ...]
-
-
-def settings(seed: int) -> Settings:
-    """The settings that belong to a seed."""
+def settings(seed: int) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
+    """What a seed stands for: options for Csmith, the level of optimisation, and the program's
+    arguments, of which ``1`` makes it print a checksum of each variable."""
     rng = random.Random(seed)
     sizes = _SMALL if rng.random() < 0.7 else _LARGER
     options = [part for name, size in sizes.items() for part in (f"--{name}", str(size))]
@@ -62,7 +48,7 @@ def settings(seed: int) -> Settings:
     options += ["--float"] if rng.random() < 0.4 else []
     options += [option for option in _SOMETIMES if rng.random() < 1 / 6]
     args = rng.choice(((), ("1",)))
-    return Settings(seed, tuple(options), rng.choice(LEVELS), args)
+    return tuple(options), rng.choice(LEVELS), args
 
 
 @dataclass(frozen=True)
@@ -71,17 +57,19 @@ class Csmith:
 
     program: Path
     headers: Path
+    name = "csmith"
 
-    def generate(self, wanted: Settings, target: Path) -> None:
-        """Writes the C program of these settings."""
+    def write(self, seed: int, target: Path) -> Written:
+        """Writes the program of a seed."""
+        options, opt, args = settings(seed)
         command = (
-            str(self.program), "--quiet", "--seed", str(wanted.seed), *wanted.options,
-            "--output", str(target),
+            str(self.program), "--quiet", "--seed", str(seed), *options, "--output", str(target)
         )  # fmt: skip
         subprocess.run(
             command, check=True, cwd=target.parent, timeout=SECONDS, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, env={**os.environ, "CSMITH_HOME": str(self.headers)},
         )  # fmt: skip
+        return Written(opt, args, _FLAGS, (self.headers,))
 
 
 def find_csmith() -> Csmith:

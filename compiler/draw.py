@@ -58,17 +58,23 @@ def draw_plan(graph: Graph, plan: Plan, file: str | os.PathLike[str]) -> Path:
     Raises:
         UsageError: without matplotlib, for a file that cannot be written, or another format.
     """
-    path = Path(file)
-    if path.suffix not in FORMATS:
-        raise UsageError(f"{path}: a picture ends in one of {', '.join(FORMATS)}")
+    path = picture_path(file)
     figure = plan_figure(graph, plan)
     save_figure(figure, path)
     return path
 
 
+def picture_path(file: str | os.PathLike[str]) -> Path:
+    """Where a picture goes. Raises UsageError for a name that ends in none of ``FORMATS``."""
+    path = Path(file)
+    if path.suffix not in FORMATS:
+        raise UsageError(f"{path}: a picture ends in one of {', '.join(FORMATS)}")
+    return path
+
+
 def plan_figure(graph: Graph, plan: Plan, *, slot_height: float = 0.26) -> Any:
     """The picture as a matplotlib figure. Raises UsageError without matplotlib."""
-    pyplot = _pyplot()
+    pyplot = load_pyplot()
     from matplotlib.patches import FancyBboxPatch, Patch
 
     shape = plan.shape
@@ -123,7 +129,7 @@ def _fitted(text: str, room: float) -> str:
 
 def save_figure(figure: Any, path: Path) -> None:
     """Write a figure so that the same figure gives the same bytes, and close it."""
-    pyplot = _pyplot()
+    pyplot = load_pyplot()
     kind = path.suffix.removeprefix(".")
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -137,7 +143,8 @@ def save_figure(figure: Any, path: Path) -> None:
         pyplot.close(figure)
 
 
-def _pyplot() -> Any:
+def load_pyplot() -> Any:
+    """Matplotlib without a window. Raises UsageError where it is not installed."""
     try:
         import matplotlib
     except ImportError:

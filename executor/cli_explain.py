@@ -42,10 +42,13 @@ def explain_verb(options: argparse.Namespace) -> int:
     if len(positions) > MOST:
         raise UsageError(f"{len(positions):,} tokens at once; {MOST:,} are the most")
     view = _view(options, record.checkpoint)
+    _check_picture(options, record.checkpoint, positions)
     top = TOP if options.top is None else max(options.top, 1)
     length = max(positions) + 1
     with patience(f"computing all {length:,} positions, layer by layer"):
         explanation = record.explain(positions, top)
+    if options.picture:
+        return _draw(options, explanation, positions[0])
     if options.json:
         for position in positions:
             print(json.dumps(as_data(explanation, position)))
@@ -142,17 +145,50 @@ def _positions(options: argparse.Namespace, record: Record) -> list[int]:
 
 def _view(options: argparse.Namespace, checkpoint: Checkpoint) -> View:
     layer, head = options.head or (options.layer, None)
-    config = checkpoint.config
     if options.head and options.layer not in (None, layer):
         raise UsageError("--layer and --head name different layers")
-    if layer is not None and layer >= config.n_layers:
-        raise UsageError(f"no layer {layer}: this model's are 0 to {config.n_layers - 1}")
-    if head is not None and head >= config.n_heads:
-        raise UsageError(f"no head {head}: each layer's are 0 to {config.n_heads - 1}")
+    _check_head(checkpoint, layer, head)
     width = PIPED
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         width = min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
     return View(width, options.all, layer, head)
+
+
+def _check_picture(
+    options: argparse.Namespace, checkpoint: Checkpoint, positions: list[int]
+) -> None:
+    """Say what is wrong before the work is done."""
+    if options.hull and not options.picture:
+        raise UsageError("--hull is drawn into a file: --picture FILE.svg")
+    if not options.picture:
+        return
+    from compiler.draw import load_pyplot, picture_path
+
+    picture_path(options.picture)
+    load_pyplot()
+    if len(positions) > 1:
+        raise UsageError(f"a picture shows one token, these are {len(positions):,}")
+    if options.hull:
+        _check_head(checkpoint, *options.hull)
+
+
+def _draw(options: argparse.Namespace, explanation: Explanation, position: int) -> int:
+    from executor.inside.picture import draw_attention, draw_hull
+
+    if options.hull:
+        layer, head = options.hull
+        draw_hull(explanation, position, layer, head, options.picture)
+    else:
+        draw_attention(explanation, position, options.picture)
+    return 0
+
+
+def _check_head(checkpoint: Checkpoint, layer: int | None, head: int | None) -> None:
+    config = checkpoint.config
+    if layer is not None and layer >= config.n_layers:
+        raise UsageError(f"no layer {layer}: this model's are 0 to {config.n_layers - 1}")
+    if head is not None and head >= config.n_heads:
+        raise UsageError(f"no head {head}: each layer's are 0 to {config.n_heads - 1}")
 
 
 def _pages(explanation: Explanation, positions: Iterable[int], view: View) -> Iterator[Line]:

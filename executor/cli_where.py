@@ -93,6 +93,15 @@ def explain_options(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--layer", metavar="L", type=index, help="all about one layer")
     how.add_argument("--head", metavar="L.H", type=head, help="all about one head: 2.5")
     how.add_argument("--top", metavar="K", type=index, help="how many logits; default 5")
+    how.add_argument(
+        "--picture", metavar="FILE.svg", help="draw who is read, instead (.svg, .png, .pdf)"
+    )
+    how.add_argument(
+        "--hull",
+        metavar="L.H",
+        type=head,
+        help="with --picture: draw the keys of this head, their hull and the query",
+    )
     how.add_argument("--json", action="store_true", help="one JSON object a line, with everything")
 
 

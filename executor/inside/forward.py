@@ -86,6 +86,17 @@ def explain_tokens(
     )
 
 
+def keys_of_head(
+    checkpoint: Checkpoint, tokens: Sequence[int] | Integers, layer: int, head: int
+) -> Floats:
+    """The keys (T, 2) that one head has after reading ``tokens``."""
+    ids = np.asarray(tokens, dtype=np.int64)
+    run = _Run(checkpoint, ids, np.array([len(ids) - 1]), lambda done: None)
+    for before in range(layer):
+        run.layer(before)
+    return run.keys(layer, head)
+
+
 class _Run:
     """The residual stream of all positions, and its history for those asked for."""
 
@@ -106,6 +117,13 @@ class _Run:
     def layer(self, number: int) -> Layer:
         """Run one layer."""
         return Layer(self._attention(number), self._feed_forward(number))
+
+    def keys(self, layer: int, head: int) -> Floats:
+        """The keys of a head, once the layers before have run."""
+        first = self._config.d_model + 2 * head
+        rows = self._weights[f"attn.{layer}.in_proj_weight"][first : first + 2]
+        keys: Floats = self._x @ rows.T
+        return keys
 
     def _attention(self, layer: int) -> Attention:
         config, wanted = self._config, self._wanted

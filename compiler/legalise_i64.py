@@ -192,8 +192,26 @@ class Int64:
             self.pop()
             self.push_constant(divisor - 1)
             self._logic(self.words.instruction("i64.and"))
+        elif op.endswith("_u") and divisor is not None and 0 < divisor < 1 << 16:
+            self.pop()
+            self._divide_small(divisor, remainder=op == "i64.rem_u")
         else:
             self.runtime(op)
+
+    def _divide_small(self, divisor: int, *, remainder: bool) -> None:
+        """By a constant of 16 bits; of the remainder only the low halves matter."""
+        words, by = self.words, self.words.constant(divisor)
+        if not remainder:
+            words.push(by)
+            self.runtime("i64.div_small")
+            return
+        low, high = self.pop()
+        low = words.atom(low)
+        words.push(low, high, by)
+        self.runtime("i64.div_small")
+        words.drop()
+        product = self.fold.binary("mul", words.pop(), by)
+        words.push(self.fold.binary("sub", low, product), words.constant(0))
 
     def _popcnt(self, instruction: Instruction) -> None:
         low, high = (self.fold.unary("i32.popcnt", half) for half in self.pop())

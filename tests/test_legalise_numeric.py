@@ -6,7 +6,10 @@ import random
 from itertools import product
 
 import pytest
+import wasmtime
 
+from compiler import wasm
+from compiler.legalise import legalise
 from legal_tools import (
     EDGES,
     LONG_EDGES,
@@ -136,3 +139,34 @@ def test_constant_operands(op: str) -> None:
     for value in LONG_EDGES:
         assert ours.call("f", "l>l", value) == original.call("f", "l>l", value)
         assert ours.call("low", "l>i", value) == original.call("low", "l>i", value)
+
+
+@pytest.mark.parametrize("op", ["i64.div_u", "i64.rem_u"])
+def test_division_by_constants_of_sixteen_bits(op: str) -> None:
+    """By the routine for these, at multiples of the divisor, their neighbours and at random."""
+    divisors = (1, 2, 3, 7, 10, 255, 256, 257, 1000, 10_000, 0x7FFF, 0xFFFE, 0xFFFF, 0x10000)
+    functions = (
+        f'(func (export "by {d}") (param i64) (result i64) ({op} (local.get 0) (i64.const {d})))'
+        for d in divisors
+    )
+    original, ours = both(f"(module {' '.join(functions)})")
+    generator = random.Random(op)
+    for divisor in divisors:
+        values = [generator.getrandbits(generator.randint(1, 64)) for _ in range(60)]
+        values += [v // divisor * divisor - k for v in values[:20] for k in (0, 1)]
+        values += [divisor << 32, (divisor << 32) - 1, (1 << 64) - 1, *LONG_EDGES]
+        for value in values:
+            value %= 1 << 64
+            name = f"by {divisor}"
+            assert ours.call(name, "l>l", value) == original.call(name, "l>l", value), hex(value)
+
+
+def test_division_by_a_small_constant_needs_no_general_division() -> None:
+    """Of 64 bits, printing decimal numbers divides by ten alone."""
+    for op in ("i64.div_u", "i64.rem_u"):
+        text = f"""(module (func (export "f") (param i64) (result i64)
+          ({op} (local.get 0) (i64.const 10))))"""
+        names = {
+            f.name for f in legalise(wasm.decode(bytes(wasmtime.wat2wasm(text)), "t")).functions
+        }
+        assert "(i64.div_small)" in names and "(i64.div_u)" not in names

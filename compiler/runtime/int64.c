@@ -113,6 +113,16 @@ INLINE u64 divide(u64 a, u64 b) {
   return pair(q, divide_word(hi - q * divisor, low(a), divisor));
 }
 
+/* Quotient by a divisor of 16 bits that is not 0. */
+OPERATION("i64.div_small") u64 int64_div_small(u64 a, u32 divisor) {
+  u32 hi = high(a), lo = low(a);
+  if (hi == 0) return lo / divisor;
+  u32 q = hi / divisor;
+  u32 upper = (hi - q * divisor) << 16 | lo >> 16, q1 = upper / divisor;
+  u32 lower = (upper - q1 * divisor) << 16 | (lo & 0xFFFF);
+  return pair(q, q1 << 16 | lower / divisor);
+}
+
 OPERATION("i64.div_u") u64 int64_div_u(u64 a, u64 b) { return divide(a, b); }
 
 OPERATION("i64.rem_u") u64 int64_rem_u(u64 a, u64 b) {

@@ -95,7 +95,7 @@ def compile_c(
             messages.append(_clang(toolchain, command, source, kit, timeout))
             objects.append(target)
             if kit.needs_types:
-                types |= wasi_library.float_types(toolchain, known, source, timeout)
+                types |= wasi_library.printed_types(toolchain, known, source, timeout)
         output = Path(name) / f"{_stem(sources[0])}.wasm"  # names the module
         command = (
             *toolchain.linker, "--no-entry", "--error-limit=20",

@@ -7,8 +7,9 @@ is left to import.
 
 printf and scanf of floating point are long. Of the library's three builds (wasi-libc's own
 switches) the least is linked that a program of its types can need: none, double, or long double,
-which is emulated. A conversion that was left out, which only a program that hides its types could
-ask for, prints what is missing and aborts.
+which is emulated. The texts of errors, for ``%m``, are linked if a string of the program may be
+such a format. A conversion that was left out, which only a program that hides its types or makes
+its formats could ask for, prints what is missing and aborts.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ is not used costs nothing."""
 
 NONE, DOUBLE, LONG_DOUBLE = "none", "double", "long double"
 """Builds of printf and scanf by the floating-point types that they know."""
+ERRORS = "%m"
+"""The conversion that prints the text of an error; all the texts are as long as a small program."""
 
 _TARGET = "--target=wasm32-wasip1"
 _C_FLAGS = (
@@ -52,13 +55,14 @@ _NO_LONG_DOUBLES = (
     "-D__wasilibc_printscan_no_long_double",
     '-D__wasilibc_printscan_full_support_option="use a long double in the program"',
 )
+_ERRORS = "-Dstrerror=transputer_error_text"
 _PRINTF: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     NONE: (
-        ("src/stdio/vfprintf.c", _NO_FLOATS),
+        ("src/stdio/vfprintf.c", (*_NO_FLOATS, _ERRORS)),
         ("src/stdio/vfscanf.c", _NO_LONG_DOUBLES),
     ),
     DOUBLE: (
-        ("src/stdio/vfprintf.c", _NO_LONG_DOUBLES),
+        ("src/stdio/vfprintf.c", (*_NO_LONG_DOUBLES, _ERRORS)),
         ("src/stdio/vfscanf.c", _NO_LONG_DOUBLES),
         ("src/internal/floatscan.c", _NO_LONG_DOUBLES),
         ("src/stdlib/strtod.c", _NO_LONG_DOUBLES),
@@ -70,12 +74,13 @@ _PRINTF: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 @dataclass(frozen=True)
 class WasiLibrary:
     """Where the library is: compiler flags, archives in order, and those that go before them for a
-    kind of printf."""
+    kind of printf, and for one without ``%m`` or with it."""
 
     c_flags: tuple[str, ...]
     cxx_flags: tuple[str, ...]
     printf: dict[str, tuple[Path, ...]]
     archives: tuple[Path, ...]
+    errors: tuple[tuple[Path, ...], tuple[Path, ...]] = ((), ())
 
 
 def kit(toolchain: Toolchain, cxx: bool) -> Kit:
@@ -95,7 +100,8 @@ def kit(toolchain: Toolchain, cxx: bool) -> Kit:
     shims = _shims(toolchain, library)
 
     def libraries(types: Collection[str]) -> list[Path]:
-        return [shims, *library.printf[_printf(types, cxx)], *library.archives]
+        printf = (*library.printf[_printf(types, cxx)], *library.errors[ERRORS in types])
+        return [shims, *printf, *library.archives]
 
     flags = (*_own_headers(), *library.c_flags, *_C_FLAGS)
     return Kit(
@@ -113,13 +119,14 @@ def _printf(types: Collection[str], cxx: bool) -> str:
     """The least build of printf that a program with values of these types can need."""
     if cxx or "fp128" in types:
         return LONG_DOUBLE
-    return DOUBLE if types else NONE
+    return DOUBLE if set(types) - {ERRORS} else NONE
 
 
-def float_types(
+def printed_types(
     toolchain: Toolchain, flags: Sequence[str], source: Path, timeout: float
 ) -> set[str]:
-    """The floating-point types (``float``, ``double``, ``fp128``) in a source, as LLVM calls them.
+    """The floating-point types (``float``, ``double``, ``fp128``) in a source, as LLVM calls them,
+    and ``ERRORS`` if one of its strings may be a format with that conversion.
 
     They are read from the code that clang's front end makes: what a function is given, variadic or
     not, has its type there.
@@ -132,9 +139,14 @@ def float_types(
         )  # fmt: skip
         run(command, timeout=timeout, place=Place(file=str(source)))
         text = output.read_text("utf-8", "replace")
-    return set(_FLOAT_TYPE.findall(_QUOTED.sub("", text)))
+    types = set(_FLOAT_TYPE.findall(_QUOTED.sub("", text)))
+    formats = " ".join(_STRING.findall(text))
+    return types | {ERRORS} if set(_PERCENT.findall(formats)) - {"%%"} else types
 
 
+_STRING = re.compile(r'\bc"([^"]*)"')
+"""A string, in which LLVM writes quotes as hexadecimal escapes."""
+_PERCENT = re.compile(r"%%|%[-+ #'0-9*.$hljztL]*m")
 _QUOTED = re.compile(r'"[^"]*"')
 _FLOAT_TYPE = re.compile(r"(?<![\w@%.!$#-])(float|double|fp128|half|bfloat)(?![\w.])")
 
@@ -215,7 +227,8 @@ def _zig_library(toolchain: Toolchain, cxx: bool) -> WasiLibrary:
     if not cxx:
         printf[NONE], printf[DOUBLE] = (_zig_printf(toolchain, kind) for kind in (NONE, DOUBLE))
     archives = (_zig_streams(toolchain), *sorted(built.glob("*.a")))
-    return WasiLibrary((_TARGET, *_zig_headers()), tuple(cxx_flags), printf, archives)
+    c_flags = (_TARGET, *_zig_headers())
+    return WasiLibrary(c_flags, tuple(cxx_flags), printf, archives, _zig_errors(toolchain))
 
 
 def _zig_streams(toolchain: Toolchain) -> Path:
@@ -235,6 +248,17 @@ def _zig_printf(toolchain: Toolchain, kind: str) -> tuple[Path, ...]:
     if kind == NONE:
         sources.append((_folder() / "musl" / "floatscan.c", (_TARGET, *_zig_headers())))
     return (_built(toolchain, f"libprintf-{kind}.a", sources),)
+
+
+def _zig_errors(toolchain: Toolchain) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """What our builds of printf call for ``%m``: something that refuses, and the texts."""
+    flags = (_TARGET, *_zig_headers())
+    folder = _folder() / "musl"
+    refusing, all_ = (
+        _built(toolchain, f"lib{name}.a", [(folder / f"{name}.c", flags)])
+        for name in ("no_errors", "errors")
+    )
+    return (refusing,), (all_,)
 
 
 def _rounding(vfprintf: Path) -> Path:

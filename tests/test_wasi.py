@@ -326,6 +326,30 @@ def test_printf_without_floats_never_prints_something_else():
     assert b"has a float or double" in result.errors
 
 
+@pytest.mark.parametrize("opt", ["-O0", "-O2"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        'errno = ENOENT; printf("%m|%-30m|%.4m|%d", 5);',
+        'const char *form = argc ? "\\"%5.3m\\"" : ""; errno = EBADF; printf(form);',
+        'char form[] = {37, 109, 0}; errno = 999; printf(form);',
+        '#define FORM(x) "%" #x\n errno = ERANGE; fprintf(stdout, FORM(m));',
+        'double m = argc; errno = EDOM; printf("%g %m", m);',
+    ],
+)  # fmt: skip
+def test_texts_of_errors_are_linked_where_a_format_asks_for_them(body, opt):
+    assert same(main(body + " return 0;"), opt=opt) != b""
+
+
+def test_formats_without_a_text_of_errors_leave_them_out_and_never_print_something_else():
+    text = main('int m = argc * 5, mul = m % 3; printf("%d%% more %d", m, mul); return 0;')
+    assert b"Bad file descriptor" not in linked(text)
+    made = 'char form[] = "%d"; form[argc] = "m"[0]; return printf(form, 1);'
+    result = run(linked(main(made)))
+    assert result.trap == "unreachable"
+    assert b"%m in a format is linked only where" in result.errors
+
+
 def test_hello_is_short():
     wasm = linked('#include <stdio.h>\nint main(void) { printf("Hello, %d!\\n", 42); return 0; }')
     module = decode(wasm, "test")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 import own_machines as own
 from command_line import transputer
 from compiler.build import build_machine, make_machine
-from compiler.draw import bars, draw_plan
+from compiler.draw import bars
 from compiler.errors import CompileError, LimitError, UsageError
 from compiler.evaluate import Evaluator
 from compiler.graph import Graph
@@ -49,7 +48,7 @@ def written(name: str, prompt: str, engine: str, limit: int = 400) -> str:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_verbs_are_counted_modulo_two(engine: str) -> None:
     words = (*verbs.VERBS, *verbs.OTHERS)
-    for seed in range(4):
+    for seed in range(3):
         chosen = random.Random(seed).choices(words, k=5 * seed + 1)
         sentence = " ".join([*chosen, "."])
         assert written("verbs", sentence, engine) == own.parities(sentence)
@@ -100,7 +99,7 @@ def test_the_computer_is_such_a_machine(tmp_path: Path) -> None:
 
 
 @given(small_graphs(exponent=3, means=False))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_simple_placement_is_valid_and_computes_the_graph(small: Small) -> None:
     plan = place_graph(small.graph, Sizes(), seconds=0).plan
     assert check_plan(small.graph, plan) == []
@@ -214,7 +213,7 @@ def test_softmax_weights_are_refused_where_nothing_is_proved(make: object, words
 
 
 @pytest.mark.parametrize(
-    "examples", [pytest.param(400, marks=pytest.mark.long, id="many"), pytest.param(12, id="few")]
+    "examples", [pytest.param(400, marks=pytest.mark.long, id="many"), pytest.param(8, id="few")]
 )
 def test_softmax_writes_what_hard_attention_does_wherever_it_is_proved(examples: int) -> None:
     """On small random graphs; about half of them are proved, the others refused."""
@@ -426,13 +425,3 @@ def test_picture_shows_every_quantity_once_and_none_over_another() -> None:
         for other in drawn:
             if one.slot == other.slot and one.name < other.name:
                 assert one.end <= other.start or other.end <= one.start, (one, other)
-
-
-def test_picture_has_the_same_bytes_each_time(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    machine = own.built("verbs").machine
-    files = [draw_plan(machine.graph, machine.plan, tmp_path / f"{n}.svg") for n in (1, 2)]
-    assert files[0].read_bytes() == files[1].read_bytes()
-    wider = replace(machine.plan, shape=replace(machine.plan.shape, d_model=12, n_heads=6))
-    draw_plan(machine.graph, wider, tmp_path / "3.svg")
-    assert (tmp_path / "3.svg").read_bytes() != files[0].read_bytes()

@@ -13,7 +13,7 @@ import pytest
 from page_commands import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
-CHEAP = ("verbs", "adder", "parabola")
+CHEAP = ("verbs", "parabola")
 
 
 def pinned() -> bool:

@@ -74,11 +74,11 @@ def test_python_blocks_run(folder: Path) -> None:
             file, out = "programs/machines/verbs.py", f"machines/{name}"
             run(["-m", "executor", "build", "--machine", file, *kind, "--out", out], folder)
     blocks = [text for text in PAGE.python() if "import" in text]
-    sentences = [re.findall(r'"(\w[\w ]+ \.)"', text) for text in blocks]
-    assert len(blocks) == 3
-    for text, (sentence,) in zip(blocks, sentences, strict=True):
-        done = run(["-c", text], folder)
-        assert done.stdout.strip().endswith(own.parities(sentence)), done.stdout
+    sentences = [one for text in blocks for one in re.findall(r'"(\w[\w ]+ \.)"', text)]
+    assert len(blocks) == len(sentences) == 3
+    done = run(["-c", "\n".join(blocks)], folder)
+    for line, sentence in zip(done.stdout.splitlines(), sentences, strict=True):
+        assert line.endswith(own.parities(sentence)), done.stdout
 
 
 def test_the_files_are_explained_whole() -> None:

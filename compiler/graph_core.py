@@ -111,6 +111,11 @@ class GraphCore:
         """
         if name in self.quantities:
             raise GraphError(f"quantity {name!r} is defined twice{self._defined(name)}")
+        if not name or ", " in name:
+            raise GraphError(
+                f"{name!r} is no name for a quantity",
+                "a name is not empty, and commas with a space stand between names",
+            )
         quantity = Quantity(name, integral)
         self.quantities[name] = quantity
         self.places[f"quantity {name}"] = _caller()

@@ -158,8 +158,10 @@ def read_ids(file: str, vocabulary: tuple[str, ...]) -> Iterator[Ids]:
     ids = {
         token.encode("ascii", "backslashreplace"): number for number, token in enumerate(vocabulary)
     }
+    # Where # is a token a line may begin with it, and only our own last line is a comment.
+    comment = UNFINISHED.encode() if b"#" in ids else b"# "
     for block in read_blocks(file):
-        tokens = block.split() if b"#" not in block else _without_comments(block)
+        tokens = block.split() if b"#" not in block else _without_comments(block, comment)
         try:
             yield np.fromiter(map(ids.__getitem__, tokens), np.int32, len(tokens))
         except KeyError as error:
@@ -202,8 +204,8 @@ def _opened(file: str) -> AbstractContextManager[BinaryIO]:
     return ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=True)
 
 
-def _without_comments(block: bytes) -> list[bytes]:
-    lines = (line for line in block.split(b"\n") if not line.startswith(b"# "))
+def _without_comments(block: bytes, comment: bytes) -> list[bytes]:
+    lines = (line for line in block.split(b"\n") if not line.startswith(comment))
     return [token for line in lines for token in line.split()]
 
 

@@ -123,6 +123,7 @@ def _twice() -> None:
         (lambda: Expr({"a": 1}) / 0, ["divided by zero"]),
         (lambda: Graph().one * float("nan"), ["nan"]),
         (lambda: Graph().one + "2", ["'2'"]),  # type: ignore[operator]
+        (lambda: Graph().linear("a, b"), ["'a, b'", "commas"]),
         (lambda: Graph().stop("end"), ["stop('end')", "graph.token"]),
         (lambda: Graph().begin("end"), ["begin('end')", "graph.token"]),
         (lambda: Graph().token("a", position=1), ["token 'a'", "'position'"]),

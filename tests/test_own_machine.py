@@ -27,6 +27,7 @@ from executor import generate
 from executor.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from executor.decode import make_engine
 from executor.loading import checkpoint_of
+from executor.trace_file import read_ids
 from programs.machines import verbs
 from small_graphs import Small, small_graphs
 
@@ -66,12 +67,14 @@ def test_adder_adds(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rule_110_goes_on_row_by_row(engine: str) -> None:
-    first, count = ". # # . # . . # . . . # #", 8 * 14
-    expected = own.rows(first.replace(" ", ""), 8).split()
-    found = generate(model("rule110", engine), f"{first} /", engine=engine, max_tokens=count)
-    assert [next(found) for _ in expected] == expected
-    with pytest.raises(LimitError, match="112 tokens"):
-        next(found)
+    for first in (".##.#..#...##", "#.#", "##....#", "#"):
+        count = 5 * (len(first) + 1)
+        expected = own.rows(first, 5).split()
+        prompt = f"{' '.join(first)} /"
+        found = generate(model("rule110", engine), prompt, engine=engine, max_tokens=count)
+        assert [next(found) for _ in expected] == expected, first
+        with pytest.raises(LimitError, match=f"{count} tokens"):
+            next(found)
 
 
 @pytest.mark.parametrize("name", own.NAMES)
@@ -372,6 +375,16 @@ def test_built_folder_runs_from_prompt_file_and_input(
         assert transputer(*adder, *given_prompt) == (0, expected + "\n", "")
     transputer(*adder, "--trace", folder / "trace", "--prompt", prompt)
     assert (folder / "trace").read_text() == expected + "\n"
+
+
+def test_a_trace_is_read_back_where_the_comment_sign_is_a_token(folder: Path) -> None:
+    save_checkpoint(model("rule110"), folder / "rule110")
+    run = ("run", "--model", folder / "rule110", "--engine", "hull", "--max-tokens", 15)
+    _, out, _ = transputer(*run, "--trace", folder / "rows", "--prompt", "# # . . /")
+    vocabulary = model("rule110").vocabulary
+    (ids,) = read_ids(str(folder / "rows"), vocabulary)
+    assert " ".join(vocabulary[token] for token in ids) == out.strip() == own.rows("##..", 3)
+    assert "# unfinished" in (folder / "rows").read_text()
 
 
 def test_a_limit_ends_a_run_with_its_own_exit_code(folder: Path) -> None:

@@ -17,13 +17,15 @@ def machine() -> Graph:
     graph.token(".")
     graph.token("#", alive=1)
     graph.token("/", end=1)
+    graph.token("start")
+    graph.begin("start")  # a dead neighbour for the first cell
 
     # The first end of a row, not the latest: its key is the greatest because its position is least.
     first = FIRST * end - graph.position
-    (width,) = graph.fetch_marked("first_row", first, {"width": graph.position})
+    (row_end,) = graph.fetch_marked("first_row", first, {"row_end": graph.position})
 
     # The cell to be written stands at position + 1, the one above it a row and an end before.
-    above = graph.position - width
+    above = graph.position + 1 - row_end
     (left,) = graph.fetch_position("left", above - 1, {"left_alive": alive})
     middle, row_ends = graph.fetch_position("above", above, {"alive_above": alive, "ends": end})
     (right,) = graph.fetch_position("right", above + 1, {"right_alive": alive})

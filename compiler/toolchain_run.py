@@ -19,6 +19,13 @@ from compiler.store import cache_folders, make_folder
 
 TIMEOUT_SECONDS = 120.0
 _SHOWN_LINES, _SHOWN_COLUMNS = 40, 300
+_NO_SPACE = re.compile(
+    r"^(?! *\d* \|).*"
+    r"(NoSpaceLeft|DiskQuota|FileTooBig"
+    r"|(No space left on device|Disk quota exceeded|File too large)'?)$",
+    re.MULTILINE,
+)
+"""How compilers and linkers end a line about a full disk; not one in which they show the source."""
 
 
 def cache_folder() -> Path:
@@ -77,6 +84,12 @@ def run(
     messages = raw.decode("utf-8", "replace")
     for ours, theirs in names:
         messages = messages.replace(ours, theirs)
+    too_large = process.returncode == -signal.SIGXFSZ
+    if too_large or (process.returncode != 0 and _NO_SPACE.search(messages)):
+        raise UsageError(
+            f"the compiler cannot write all of its files: the disk under {cache_folder()} or "
+            f"{tempfile.gettempdir()} is full; TRANSPUTER_CACHE and TMPDIR name other folders"
+        )
     if process.returncode != 0:
         raise refused(messages, place, remedies)
     return messages

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from c_programs import compiled, run
-from compiler import toolchain
+from compiler import toolchain, toolchain_run
 from compiler.errors import CompileError, TransputerError, UsageError
 from compiler.frontend import to_wasm
 
@@ -207,6 +207,25 @@ def test_an_unusable_home_folder_is_no_obstacle(tmp_path, monkeypatch):
         assert folder.parent.parent == tmp_path
         assert folder.is_dir()
     assert to_wasm(c_file(tmp_path, "int main(void) { return 0; }"), libc="tiny").wasm
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo 'warning: unable to write x: NoSpaceLeft'; echo more; exit 1",
+        """echo "error: unable to open output file 'x.o': 'No space left on device'"; exit 1""",
+        "echo 'error: IO failure on output stream: No space left on device'; exit 1",
+        "kill -XFSZ $$",
+    ],
+)
+def test_a_full_disk_under_the_compiler_is_told_in_one_line(script):
+    with pytest.raises(UsageError, match="^the compiler cannot write .* is full; .*$"):
+        toolchain_run.run(("/bin/sh", "-c", script), timeout=20)
+
+
+def test_a_source_that_speaks_of_a_full_disk_is_no_full_disk(tmp_path):
+    text = "int main(void) {\n  return x;  // No space left on device\n}"
+    assert "the compiler refuses it" in refusal(c_file(tmp_path, text))
 
 
 def test_a_failed_build_of_the_library_leaves_nothing_behind(tmp_path, monkeypatch):

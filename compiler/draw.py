@@ -148,7 +148,9 @@ def load_pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise UsageError("drawing needs matplotlib: pip install 'transputer[plots]'") from None
+        raise UsageError(
+            "drawing needs matplotlib (the extra `plots`): pip install matplotlib"
+        ) from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -146,7 +146,9 @@ def _solved(graph: Graph, simple: Plan, seconds: float) -> Placement:
     try:
         from compiler.solve import NoPlanError, smallest
     except ImportError:
-        return Placement(simple, f"{SIMPLE}; the extra `scheduler` looks for less")
+        return Placement(
+            simple, f"{SIMPLE}; with OR-tools (the extra `scheduler`) it may be smaller"
+        )
     widest = replace(simple.shape, d_ffn=simple.shape.d_ffn + len(graph.quantities))
     try:
         size = smallest(graph, seconds, widest, workers=1)

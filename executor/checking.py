@@ -111,7 +111,7 @@ def _compare(
         if result.errors or reference.errors:
             compared.append(f"{len(result.errors)} bytes of errors")
         compared.append("exit code")
-        differences += _against(result, reference, job)
+        differences += against(result, reference, job)
         # How deep calls can nest is each machine's own, so what was done on the way may differ.
         exhausted = result.trap == reference.trap == EXHAUSTED
         if reference.memory and not exhausted:
@@ -191,7 +191,8 @@ def _batches(tokens: Iterator[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _against(result: RunResult, reference: ReferenceResult, job: Job) -> Iterator[str]:
+def against(result: RunResult, reference: ReferenceResult, job: Job) -> Iterator[str]:
+    """What differs between a run and the reference's, but for the memory; one text each."""
     for stream, written, expected in (
         ("output", result.output, reference.output),
         ("standard error", result.errors, reference.errors),

@@ -1,7 +1,7 @@
 """Judges programs by running each twice: its module under wasmtime, its tokens inside the model.
 
-A program counts as right if output, exit code and trap are the same; of short runs every token of
-the trace and the memory at the end are compared too.
+A program counts as right if its output, exit code and trap are the same; of short runs, every token
+of the trace and the memory at the end are compared too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compiler import compile_wasm
 from compiler.errors import CompileError, LimitError, TransputerError
 from compiler.frontend import to_wasm
 from compiler.program import Program
-from executor.checking import compare
+from executor.checking import against, compare
 from executor.checkpoint import Checkpoint
 from executor.job import Job
 from executor.loading import build_checkpoint
@@ -35,7 +35,6 @@ MAX_TOKENS = 66_000_000
 FOLLOWED_TOKENS = 50_000
 """Length of a trace up to which its tokens and its memory are compared."""
 REASON_CHARACTERS = 300
-STACK_BYTES = 1 << 20
 Task = TypeVar("Task")
 
 
@@ -125,12 +124,7 @@ def _inside(
     if result.n_trace <= FOLLOWED_TOKENS:
         differences: Sequence[str] = compare(job, result, args, b"").differences
     else:
-        pairs = {
-            "output": (result.output, reference.output),
-            "exit code": (result.exit_code, reference.exit_code),
-            "trap": (result.trap, reference.trap),
-        }
-        differences = [f"{what}: {a!r}, not {b!r}" for what, (a, b) in pairs.items() if a != b]
+        differences = tuple(against(result, reference, job))
     outcome, reason = (WRONG, _clipped(*differences)) if differences else (RIGHT, "")
     return Verdict(name, opt, outcome, reason, result.n_prompt, result.n_trace)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler import isa
+from compiler.legalise_i64 import IN_BOUNDS
 from compiler.lower_code import MASK, CodeBuilder
 from compiler.lower_context import Context
 from compiler.wasm_check import Step
@@ -94,13 +95,15 @@ class MemoryLowering:
     # --- loads and stores --------------------------------------------------------------------
 
     def _load(self, step: Step) -> None:
-        op, offset = step.instruction.op, step.instruction.args[1]
-        self._bound(offset + access_bytes(op))
+        op, (_, offset, *known) = step.instruction.op, step.instruction.args
+        if IN_BOUNDS not in known:
+            self._bound(offset + access_bytes(op))
         self.code.emit(op, offset)
 
     def _store(self, step: Step) -> None:
-        op, offset = step.instruction.op, step.instruction.args[1]
-        self._bound_below_value(offset + access_bytes(op))
+        op, (_, offset, *known) = step.instruction.op, step.instruction.args
+        if IN_BOUNDS not in known:
+            self._bound_below_value(offset + access_bytes(op))
         self.code.emit(op, offset)
 
     # --- the memory as a whole ---------------------------------------------------------------

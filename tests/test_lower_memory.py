@@ -135,3 +135,13 @@ def test_the_size_of_further_memories() -> None:
     with pytest.raises(UnsupportedError, match="more than one memory"):
         fill = "(memory.fill $two (i32.const 0) (i32.const 0) (i32.const 0))"
         compiled(f'(module (memory 1) (memory $two 1) (func (export "f") {fill}))', ("f",))
+
+
+def test_the_two_halves_of_an_access_are_checked_once() -> None:
+    """The check of the high half is enough; without growing there is none at all."""
+    for body in ("(i64.store (local.get 0) (i64.const 5))", "(drop (i64.load (local.get 0)))"):
+        text = f"""(module (memory (export "memory") 1)
+          (func (export "f") (param i32) (drop (memory.grow (i32.const 1))) {body}))"""
+        program = compiled(text, ("f", 0))
+        without = compiled(text.replace(body, ""), ("f", 0))
+        assert program.tokens.count("select") - without.tokens.count("select") == 1

@@ -25,7 +25,7 @@ from compiler.errors import LimitError, TransputerError, UsageError
 from compiler.options import COptions
 from executor.call import Call
 from executor.config import AUTO
-from executor.decode import make_engine
+from executor.decode import check_engine, make_engine
 from executor.job import ProgramSource, prepare
 from executor.loading import ModelSource, open_checkpoint
 from executor.runner import ERROR_EXIT, LIMIT_EXIT, RunResult
@@ -153,8 +153,9 @@ def _ready(
     from executor.hull_engine import HullEngine
 
     checkpoint = open_checkpoint(setup.model, "softmax" if setup.engine == "torch" else "hard")
-    engine = make_engine(setup.engine, checkpoint, say=say)
-    if setup.engine == AUTO:
+    check_engine(setup.engine, checkpoint)
+    if setup.engine in (AUTO, "native"):
+        engine = make_engine(setup.engine, checkpoint, say=say)
         setup = replace(setup, engine="hull" if isinstance(engine, HullEngine) else "native")
     with contextlib.suppress(TransputerError):  # its worker will tell
         prepare(first.program, first.call, **setup.options)

@@ -69,6 +69,18 @@ def extend(step: Callable[[int], int], token: int, stop: Collection[int], limit:
     return np.frombuffer(produced, np.int32)
 
 
+def check_engine(name: str, checkpoint: Checkpoint) -> None:
+    """Raises UsageError for a name that is none, or if the weights are for another attention."""
+    if name not in (AUTO, *ENGINES):
+        raise UsageError(f"no engine {name!r}; choose from {', '.join(ENGINES)}")
+    wanted = "softmax" if name == "torch" else "hard"
+    if checkpoint.config.attention != wanted:
+        raise UsageError(
+            f"the engine {name!r} needs weights for {wanted} attention, these are for "
+            f"{checkpoint.config.attention}; `transputer build` writes both kinds"
+        )
+
+
 def make_engine(
     name: str,
     checkpoint: Checkpoint,
@@ -91,14 +103,7 @@ def make_engine(
         UsageError: for another name, or if the weights are not for this kind of attention.
         NativeUnavailable: for ``native`` without a C compiler.
     """
-    if name not in (AUTO, *ENGINES):
-        raise UsageError(f"no engine {name!r}; choose from {', '.join(ENGINES)}")
-    wanted = "softmax" if name == "torch" else "hard"
-    if checkpoint.config.attention != wanted:
-        raise UsageError(
-            f"the engine {name!r} needs weights for {wanted} attention, these are for "
-            f"{checkpoint.config.attention}; `transputer build` writes both kinds"
-        )
+    check_engine(name, checkpoint)
     if name == "standard":
         from executor.standard_engine import StandardEngine
 

@@ -205,7 +205,7 @@ def smallest(graph: Graph, seconds: float, widest: Shape, workers: int = 2) -> S
         except NoPlanError as error:
             proved = proved and "INFEASIBLE" in str(error)
             continue
-        shape = replace(shape, d_ffn=solved.neurons)
+        shape = replace(shape, d_ffn=max(1, solved.neurons))
         return Size(shape, solved.plan, first.width, proved, solved.proved)
     raise NoPlanError(f"no plan up to {widest}")
 

@@ -8,6 +8,7 @@ from compiler.build import Machine
 from compiler.errors import UsageError
 from executor.checkpoint import save_checkpoint
 from executor.loading import checkpoint_of
+from executor.process import patience
 
 SIZES = ("d_model", "heads", "layers", "d_ffn", "seconds")
 """Options for machines of somebody's own."""
@@ -26,7 +27,8 @@ def build_verb(options: argparse.Namespace) -> int:
     for name in SIZES:
         if getattr(options, name) is not None and not own:
             raise UsageError(f"--{name.replace('_', '-')} is for --machine FILE.py")
-    machine, words = _own(options) if own else _ours(options)
+    with patience("placing the machine and computing what it is exact for"):
+        machine, words = _own(options) if own else _ours(options)
     checkpoint = checkpoint_of(machine)
     if options.out:
         path, attention = save_checkpoint(checkpoint, options.out), checkpoint.config.attention

@@ -136,6 +136,23 @@ def test_a_given_shape_is_filled_and_too_small_a_one_is_refused() -> None:
             Sizes(**asked)
 
 
+def table() -> Graph:
+    """A machine without heads and neurons: each token has one successor."""
+    graph = Graph()
+    successor = graph.input("successor")
+    for number in range(3):
+        graph.token(f"t{number}", successor=(number + 1) % 3)
+    graph.score_nearest(successor, {f"t{number}": number for number in range(3)})
+    return graph
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_a_machine_may_have_no_heads_and_no_neurons(seconds: float) -> None:
+    checkpoint = checkpoint_of(build_own_machine(table(), seconds=seconds).machine)
+    found = generate(checkpoint, "t1", engine="hull")
+    assert [next(found) for _ in range(4)] == ["t2", "t0", "t1", "t2"]
+
+
 def test_solver_is_never_wider_than_the_simple_placement() -> None:
     pytest.importorskip("ortools")
     for graph in (*map(own.graph, own.NAMES), memory_graph()):

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 CHUNK_SECONDS = 0.02
 """How long the decode loop leaves the engine alone, so that output is prompt and so is Ctrl-C."""
-LONGEST_CHUNK = 1 << 20
-"""Most tokens that an engine is asked for at once."""
+LONGEST_CHUNK = 1 << 18
+"""Most tokens that an engine is asked for at once: what is made of them fits a cache."""
 GROWTH = 4
 """A chunk is at most so many times as long as the one before it."""
 

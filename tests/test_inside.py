@@ -21,6 +21,7 @@ from executor import explain
 from executor.checkpoint import Checkpoint
 from executor.config import ModelConfig
 from executor.inside import Explanation, explain_tokens
+from executor.inside import winners as winners_module
 from executor.inside.ranking import Ranking, rank
 from executor.inside.record import Record, record_run
 from executor.inside.winners import Keys
@@ -123,6 +124,10 @@ SHAPES = {
     "kinds": lambda draw, n: [(k, 0) for k in draw.choices((-2, 0, 1), k=n)],
     "one": lambda draw, n: [(3, -1)] * n,
     "any": lambda draw, n: [(draw.randint(-3, 3), draw.randint(-3, 3)) for _ in range(n)],
+    "large": lambda draw, n: [
+        (2 * draw.randint(0, 3), draw.choice((0, 1, -(2**40) * draw.randint(1, 9))))
+        for _ in range(n)
+    ],
     "fractions": lambda draw, n: [(draw.random(), draw.random()) for _ in range(n)],
 }
 ASKED = {
@@ -132,12 +137,17 @@ ASKED = {
     "along": lambda draw: (draw.choice((-1, 0, 1)), 0),
     "any": lambda draw: (draw.randint(-3, 3), draw.randint(-3, 3)),
     "nothing": lambda draw: (0, 0),
+    "huge": lambda draw: (draw.randint(0, 3) * 2**30, 1),
 }
 
 
+@pytest.mark.parametrize("few", [0, winners_module.FEW], ids=["many", "few"])
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_both_searches_find_what_a_growing_hull_finds(shape: str, asked: str) -> None:
+def test_all_searches_find_what_a_growing_hull_finds(
+    shape: str, asked: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(winners_module, "FEW", few)
     draw = random.Random(f"{shape} {asked}")
     for length in (1, 2, 7, 40):
         keys = np.array(SHAPES[shape](draw, length), np.float64)

@@ -7,13 +7,13 @@ these every head is also ranked by a scan of all its keys, which must agree with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.errors import UsageError
-from executor.checkpoint import Checkpoint
+from executor.checkpoint import Array, Checkpoint
 from executor.inside.explanation import (
     Answer,
     Attention,
@@ -28,8 +28,6 @@ from executor.inside.relevance import mark_used
 from executor.inside.winners import Keys
 from executor.liveness import live_layers, support
 
-BLOCK = 1 << 16
-"""Positions whose neurons are computed at once."""
 TOP = 5
 """Logits that are kept."""
 
@@ -98,7 +96,11 @@ def keys_of_head(
 
 
 class _Run:
-    """The residual stream of all positions, and its history for those asked for."""
+    """The residual stream of all positions, and its history for those asked for.
+
+    It is kept by slots, (d_model, T), and rows of the weights are added up without their zeros:
+    most rows of a machine's have a few numbers that are none.
+    """
 
     def __init__(
         self, checkpoint: Checkpoint, ids: Integers, wanted: Integers, progress: Progress
@@ -108,11 +110,15 @@ class _Run:
         asked = support(self._weights["head.weight"])
         self._live = live_layers(self._config, self._weights, asked)
         p = np.arange(len(ids), dtype=np.float64)
-        self._x: Floats = self._weights["tok.weight"][ids]  # (T, d_model)
+        self._x: Floats = np.stack([column[ids] for column in self._weights["tok.weight"].T])
         first, second = self._config.position_slots
-        self._x[:, first] += p
-        self._x[:, second] += p * p
-        self.stream: list[Floats] = [self._x[wanted]]
+        self._x[first] += p
+        self._x[second] += p * p
+        self.stream: list[Floats] = [self._seen()]
+
+    def _seen(self) -> Floats:
+        """The stream (n, d_model) at the positions asked for."""
+        return self._x[:, self._wanted].T
 
     def layer(self, number: int) -> Layer:
         """Run one layer."""
@@ -121,9 +127,11 @@ class _Run:
     def keys(self, layer: int, head: int) -> Floats:
         """The keys of a head, once the layers before have run."""
         first = self._config.d_model + 2 * head
-        rows = self._weights[f"attn.{layer}.in_proj_weight"][first : first + 2]
-        keys: Floats = self._x @ rows.T
-        return keys
+        return self._pairs(self._weights[f"attn.{layer}.in_proj_weight"][first : first + 2])
+
+    def _pairs(self, rows: Array) -> Floats:
+        """Two linear forms (2, d_model) of every position: (T, 2)."""
+        return np.stack([_form(row, self._x) for row in rows], axis=1)
 
     def _attention(self, layer: int) -> Attention:
         config, wanted = self._config, self._wanted
@@ -131,24 +139,22 @@ class _Run:
         parts = self._weights[f"attn.{layer}.in_proj_weight"].reshape(3, *shape)
         output = self._weights[f"attn.{layer}.out_proj.weight"].T.reshape(shape)
         found = _Found(wanted, config.n_heads)
-        mixed = np.zeros((len(self._x), config.d_model))
+        added: dict[int, Floats] = {}
         known: dict[bytes, Keys] = {}
         for head, mode in enumerate(config.head_modes[layer]):
-            done = (layer * config.n_heads + head) / (config.n_layers * config.n_heads)
-            self._progress(done)
+            self._progress((layer + head / config.n_heads) / config.n_layers)
             if not output[head].any():
                 continue
-            query, value = self._x @ parts[0, head].T, self._x @ parts[2, head].T  # (T, 2)
+            query, value = self._pairs(parts[0, head]), self._pairs(parts[2, head])
             form = parts[1, head].tobytes()
             if form not in known:
-                known[form] = Keys(self._x @ parts[1, head].T)
+                known[form] = Keys(self._pairs(parts[1, head]))
             keys = known[form]
             winners = keys.latest(query)
             read = value[winners] if mode == "latest" else keys.means(query, value)
-            mixed[:, 2 * head : 2 * head + 2] = read
+            _add(added, output[head], read.T)
             found.add(head, keys.keys, query, winners, read)
-        self._x += mixed @ self._weights[f"attn.{layer}.out_proj.weight"].T
-        self.stream.append(self._x[wanted])
+        self._finish(added)
         live = np.zeros(config.n_heads, np.bool_)
         live[[head.index for head in self._live[layer].queried]] = True
         return found.attention(live, config.head_modes[layer], output)
@@ -156,17 +162,40 @@ class _Run:
     def _feed_forward(self, layer: int) -> FeedForward:
         names = (f"{part}.{layer}.weight" for part in ("gate", "value", "down"))
         gate, value, down = (self._weights[name] for name in names)
-        before = self.stream[-1]
-        for start in range(0, len(self._x), BLOCK):
-            x = self._x[start : start + BLOCK]
-            x += (np.maximum(x @ gate.T, 0.0) * (x @ value.T)) @ down.T
-        self.stream.append(self._x[self._wanted])
+        before, added = self.stream[-1], dict[int, Floats]()
+        for neuron in np.flatnonzero(down.any(axis=0)):
+            opened = np.maximum(_form(gate[neuron], self._x), 0.0)
+            _add(added, down[:, [neuron]].T, [opened * _form(value[neuron], self._x)])
+        self._finish(added)
         gates, values = before @ gate.T, before @ value.T
         outputs = np.maximum(gates, 0.0) * values
         live = np.zeros(self._config.d_ffn, np.bool_)
         live[list(self._live[layer].neurons)] = True
         used = np.zeros(gates.shape, np.bool_)
         return FeedForward(gates, values, outputs, used, used, live, down.T)
+
+    def _finish(self, added: Mapping[int, Floats]) -> None:
+        """Add to the stream what a half-layer found, all at once."""
+        for slot, amount in added.items():
+            self._x[slot] += amount
+        self.stream.append(self._seen())
+
+
+def _form(row: Array, x: Floats) -> Floats:
+    """A linear form (d_model) of every position, from the slots (d_model, T)."""
+    total = np.zeros(x.shape[1])
+    for slot in np.flatnonzero(row):
+        total += row[slot] * x[slot]
+    return total
+
+
+def _add(added: dict[int, Floats], output: Array, values: Iterable[Floats]) -> None:
+    """Gather by slots what the values, (T) each, add there: ``output`` has a row for each."""
+    for row, value in zip(output, values, strict=True):
+        for slot in np.flatnonzero(row).tolist():
+            if slot not in added:
+                added[slot] = np.zeros(len(value))
+            added[slot] += row[slot] * value
 
 
 class _Found:

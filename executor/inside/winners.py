@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hullcache import HullHead
-from hullcache.exact import SLACK, scaled_integers
+from hullcache.exact import SLACK, TINY, scaled_integers
+from hullcache.standard import exact_ties
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -23,7 +24,9 @@ Tick = Callable[[int], None]
 
 LARGEST_ROOT = 2**26
 """Squares of integers up to here, and sums of two of them, are exact in double precision."""
-TICK = 1 << 14
+FEW = 256
+"""Different keys that are few."""
+BLOCK, TICK = 1 << 13, 1 << 14
 
 
 class Keys:
@@ -41,6 +44,7 @@ class Keys:
         self.alike = bool((keys == keys[:1]).all())
         self._roots = None if self.alike else _roots(keys)
         self._written: _Written | None = None
+        self._distinct: tuple[Floats, NDArray[np.intp]] | None = None
 
     def latest(self, queries: Floats, tick: Tick = lambda done: None) -> Positions:
         """The position that answers each query (T, 2): causal, exact, the latest of a tie."""
@@ -51,12 +55,22 @@ class Keys:
             if not queries[:, 1 - axis].any():
                 return _along_axis(self.keys[:, axis], queries[:, axis], own)
         if self._roots is None or not (queries[:, 1] > 0).all():
+            few = self._few()
+            if few is not None:
+                return few.latest(queries)
             return _by_hull(self.keys, queries, tick)
         if (self._roots == own).all():
             return _nearest_position(queries)
         if self._written is None:
             self._written = _Written(self._roots)
         return _nearest_root(self._written, queries)
+
+    def _few(self) -> FewKeys | None:
+        """The keys as a few different ones, None if they are many."""
+        if self._distinct is None:
+            self._distinct = np.unique(self.keys, axis=0, return_inverse=True)
+        distinct, which = self._distinct
+        return FewKeys(distinct, which.reshape(-1)) if len(distinct) <= FEW else None
 
     def means(self, queries: Floats, values: Floats, tick: Tick = lambda done: None) -> Floats:
         """What a head that averages returns: the mean of the values (T, 2) of all winners."""
@@ -103,7 +117,7 @@ def _nearest_root(written: _Written, queries: Floats) -> Positions:
     low, high = np.maximum(below, 0), np.minimum(above, len(written.values) - 1)
     change = _upper_wins(written.values[low], written.values[high], queries, target)
     change[below < 0], change[above > high] = 1, -1
-    low_last, high_last = written.latest(low, own), written.latest(high, own)
+    low_last, high_last = (written.writes.latest(at, own) for at in (low, high))
     tied = np.maximum(low_last, high_last)
     return np.where(change > 0, high_last, np.where(change < 0, low_last, tied))
 
@@ -132,18 +146,37 @@ def _upper_wins(
     return change.astype(np.int64)
 
 
+class Writes:
+    """Which of a few things each position wrote, and so when each was written last.
+
+    Attributes:
+        first: for each thing the position that wrote it first.
+    """
+
+    def __init__(self, which: NDArray[np.intp], count: int) -> None:
+        """Args:
+        which: (T,), what each position writes: 0 to ``count`` - 1, all of them at some time.
+        """
+        self._order = np.argsort(which, kind="stable")  # positions, by thing and then by time
+        self._stride = len(which)
+        self._writes = which[self._order] * self._stride + self._order
+        self.first = self._order[np.searchsorted(which[self._order], np.arange(count))]
+
+    def latest(self, thing: Positions, by: Positions) -> Positions:
+        """The last position up to ``by`` that wrote the thing; any if there is none."""
+        at = np.searchsorted(self._writes, thing * self._stride + by, "right") - 1
+        return self._order[np.maximum(at, 0)]
+
+
 class _Written:
     """Integers written one a position: which were there by then, and when each was written last."""
 
     def __init__(self, roots: NDArray[np.int64]) -> None:
         self.values, which = np.unique(roots, return_inverse=True)
-        self._order = np.argsort(which, kind="stable")  # positions, by value and then by time
-        self._stride = len(roots)
-        self._writes = which[self._order] * self._stride + self._order
-        starts = np.searchsorted(which[self._order], np.arange(len(self.values)))
+        self.writes = Writes(which, len(self.values))
         # rows[l][j]: the earliest first write of the values j .. j + 2^l - 1
-        self._rows = [self._order[starts]]
-        while (width := 1 << (len(self._rows) - 1)) * 2 <= len(starts):
+        self._rows = [self.writes.first]
+        while (width := 1 << (len(self._rows) - 1)) * 2 <= len(self.values):
             row = self._rows[-1]
             self._rows.append(np.minimum(row[:-width], row[width:]))
 
@@ -168,10 +201,45 @@ class _Written:
         first = row[np.clip(start, 0, len(row) - 1)]
         return inside & (first > np.arange(len(start)))
 
-    def latest(self, index: NDArray[np.int64], own: Positions) -> Positions:
-        """The last position up to ``own`` at which the value of this index was written."""
-        at = np.searchsorted(self._writes, index * self._stride + own, "right") - 1
-        return self._order[np.maximum(at, 0)]
+
+class FewKeys:
+    """Keys of which few differ: every query is scored with each of them."""
+
+    def __init__(self, distinct: Floats, which: NDArray[np.intp]) -> None:
+        """Args:
+        distinct: (m, 2). which: (T,), the one that each position adds.
+        """
+        self._distinct, self._writes = distinct, Writes(which, len(distinct))
+        self._integral = bool((distinct == np.rint(distinct)).all())
+
+    def latest(self, queries: Floats) -> Positions:
+        """See :meth:`Keys.latest`. O(T m)."""
+        winners = np.empty(len(queries), np.int64)
+        for start in range(0, len(queries), BLOCK):
+            by = np.arange(start, min(start + BLOCK, len(queries)))
+            winners[by] = self._block(queries[by], by)
+        return winners
+
+    def _block(self, queries: Floats, by: Positions) -> Positions:
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = queries @ self._distinct.T  # (n, m)
+            size = np.abs(queries) @ np.abs(self._distinct).T
+        exact = (size < 2.0**53) & self._integral
+        exact &= (queries == np.rint(queries)).all(axis=1)[:, np.newaxis]
+        error = np.where(exact, 0.0, size * SLACK + TINY)
+        scores[self._writes.first > by[:, np.newaxis]] = -np.inf
+        close = scores + error >= (scores - error).max(axis=1, keepdims=True)
+        doubtful = (close.sum(axis=1) > 1) & (close & (error > 0)).any(axis=1)
+        doubtful |= ~np.isfinite(error).all(axis=1)
+        there = scores > -np.inf
+        for row in np.flatnonzero(doubtful):
+            ties = exact_ties(self._distinct.T, np.flatnonzero(there[row]), queries[row])
+            close[row] = np.isin(np.arange(len(self._distinct)), ties)
+        rows, things = np.nonzero(close)
+        latest = self._writes.latest(things, by[rows])
+        winners = np.full(len(by), -1)
+        np.maximum.at(winners, rows, latest)
+        return winners
 
 
 def _by_hull(keys: Floats, queries: Floats, tick: Tick) -> Positions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -117,6 +118,12 @@ def test_attention_and_stream_are_those_of_the_torch_module() -> None:
     compare_with_torch(record, some_positions(record, 30))
 
 
+def just_off(draw: random.Random) -> tuple[float, float]:
+    """A query next to one that scores two keys alike, as near as doubles can be."""
+    qy = draw.random() + 0.1
+    return math.nextafter(draw.randint(-20, 40) / 2 * qy, draw.choice((-math.inf, math.inf))), qy
+
+
 SHAPES = {
     "positions": lambda draw, n: [(2 * p, -p * p) for p in range(n)],
     "numbers": lambda draw, n: [(2 * k, -k * k) for k in draw.choices(range(-40, 50), k=n)],
@@ -137,6 +144,7 @@ ASKED = {
     "along": lambda draw: (draw.choice((-1, 0, 1)), 0),
     "any": lambda draw: (draw.randint(-3, 3), draw.randint(-3, 3)),
     "nothing": lambda draw: (0, 0),
+    "just off": lambda draw: just_off(draw),
     "huge": lambda draw: (draw.randint(0, 3) * 2**30, 1),
 }
 
@@ -149,7 +157,7 @@ def test_all_searches_find_what_a_growing_hull_finds(
 ) -> None:
     monkeypatch.setattr(winners_module, "FEW", few)
     draw = random.Random(f"{shape} {asked}")
-    for length in (1, 2, 7, 40):
+    for length in (1, 2, 7, 40, 90):
         keys = np.array(SHAPES[shape](draw, length), np.float64)
         queries = np.array([ASKED[asked](draw) for _ in range(length)], np.float64)
         head, mean = HullHead("latest", width=1), HullHead("mean")

@@ -21,6 +21,7 @@ from compiler import tiny_library, wasi_library
 from compiler.errors import CompileError, Place, UsageError
 from compiler.library import CODE_FLAGS, CXX_SUFFIXES, Kit
 from compiler.options import COptions
+from compiler.printed import printed_types
 from compiler.source_map import LIBRARY_FOLDER
 from compiler.tiny_library import library_archive
 from compiler.toolchain_find import Toolchain, find_toolchain, zig_folder
@@ -95,7 +96,7 @@ def compile_c(
             messages.append(_clang(toolchain, command, source, kit, timeout))
             objects.append(target)
             if kit.needs_types:
-                types |= wasi_library.printed_types(toolchain, known, source, timeout)
+                types |= printed_types(toolchain, known, source, timeout)
         output = Path(name) / f"{_stem(sources[0])}.wasm"  # names the module
         command = (
             *toolchain.linker, "--no-entry", "--error-limit=20",

@@ -26,19 +26,15 @@ from pathlib import Path
 from compiler import tiny_library
 from compiler.errors import CompileError, Place, UsageError
 from compiler.library import CODE_FLAGS, LIBRARY_FLAGS, Kit
+from compiler.printed import DOUBLE, ERRORS, LONG_DOUBLE, NONE, printf_kind
 from compiler.toolchain_find import Toolchain, zig_folder
-from compiler.toolchain_run import TIMEOUT_SECONDS, as_argument, cache_folder, remedy, run
+from compiler.toolchain_run import TIMEOUT_SECONDS, cache_folder, remedy, run
 
 BUILD_SECONDS = 900.0
 """Limit for building the library, which happens once."""
 MEMORY_BYTES, STACK_BYTES = 16 << 20, 1 << 20
 """Usual sizes of the memory (stack, data and heap; it does not grow) and of the stack in it. What
 is not used costs nothing."""
-
-NONE, DOUBLE, LONG_DOUBLE = "none", "double", "long double"
-"""Builds of printf and scanf by the floating-point types that they know."""
-ERRORS = "%m"
-"""The conversion that prints the text of an error; all the texts are as long as a small program."""
 
 _TARGET = "--target=wasm32-wasip1"
 _C_FLAGS = (
@@ -100,7 +96,7 @@ def kit(toolchain: Toolchain, cxx: bool) -> Kit:
     shims = _shims(toolchain, library)
 
     def libraries(types: Collection[str]) -> list[Path]:
-        printf = (*library.printf[_printf(types, cxx)], *library.errors[ERRORS in types])
+        printf = (*library.printf[printf_kind(types, cxx)], *library.errors[ERRORS in types])
         return [shims, *printf, *library.archives]
 
     flags = (*_own_headers(), *library.c_flags, *_C_FLAGS)
@@ -113,42 +109,6 @@ def kit(toolchain: Toolchain, cxx: bool) -> Kit:
         memory_bytes=MEMORY_BYTES,
         needs_types=not cxx,
     )
-
-
-def _printf(types: Collection[str], cxx: bool) -> str:
-    """The least build of printf that a program with values of these types can need."""
-    if cxx or "fp128" in types:
-        return LONG_DOUBLE
-    return DOUBLE if set(types) - {ERRORS} else NONE
-
-
-def printed_types(
-    toolchain: Toolchain, flags: Sequence[str], source: Path, timeout: float
-) -> set[str]:
-    """The floating-point types (``float``, ``double``, ``fp128``) in a source, as LLVM calls them,
-    and ``ERRORS`` if one of its strings may be a format with that conversion.
-
-    They are read from the code that clang's front end makes: what a function is given, variadic or
-    not, has its type there.
-    """
-    with tempfile.TemporaryDirectory(prefix="transputer-") as folder:
-        output = Path(folder) / "types.ll"
-        command = (
-            *toolchain.clang, *CODE_FLAGS, *flags, "-w", "-g0", "-S", "-emit-llvm",
-            "-Xclang", "-disable-llvm-passes", as_argument(source), "-o", str(output),
-        )  # fmt: skip
-        run(command, timeout=timeout, place=Place(file=str(source)))
-        text = output.read_text("utf-8", "replace")
-    types = set(_FLOAT_TYPE.findall(_QUOTED.sub("", text)))
-    formats = " ".join(_STRING.findall(text))
-    return types | {ERRORS} if set(_PERCENT.findall(formats)) - {"%%"} else types
-
-
-_STRING = re.compile(r'\bc"([^"]*)"')
-"""A string, in which LLVM writes quotes as hexadecimal escapes."""
-_PERCENT = re.compile(r"%%|%[-+ #'0-9*.$hljztL]*m")
-_QUOTED = re.compile(r'"[^"]*"')
-_FLOAT_TYPE = re.compile(r"(?<![\w@%.!$#-])(float|double|fp128|half|bfloat)(?![\w.])")
 
 
 # --- our own part ------------------------------------------------------------------------------

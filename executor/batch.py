@@ -31,6 +31,8 @@ from executor.loading import ModelSource, open_checkpoint
 from executor.runner import ERROR_EXIT, LIMIT_EXIT, RunResult
 
 LENGTH_BYTES = 8
+PATIENCE_SECONDS = 10.0
+"""Until a worker that has closed its output is killed."""
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from executor.batch_worker import main; main()"
 )
@@ -208,54 +210,61 @@ class _Pool:
                 index, job = next(self._todo, (-1, None))
                 if job is None or self._stopped:
                     break
-                try:
-                    worker = worker or self._start()
-                except OSError as error:
-                    reason = f"no process can be started: {error.strerror or error}"
-                    self._done.put((index, BatchResult(None, TransputerError(reason))))
-                    continue
-            result, worker = self._run(worker, job)
+            try:
+                worker = worker or self._start()
+                result = self._run(worker, job)
+            except Exception as error:  # somebody waits for a result, whatever happens here
+                reason = f"cannot be run in another process: {error}"
+                result = BatchResult(None, TransputerError(reason))
             self._done.put((index, result))
+            if worker is not None and self._spent(worker, result):
+                self._end(worker)
+                worker = None
         if worker is not None:
             self._end(worker)
 
     def _start(self) -> subprocess.Popen[bytes]:
         folder = str(Path(__file__).resolve().parent.parent)
-        worker = subprocess.Popen(
-            [sys.executable, "-c", _START, folder],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**dict.fromkeys(_ONE_THREAD, "1"), **os.environ},
-            process_group=0,  # Ctrl-C is our business
-        )
-        self._workers.add(worker)
+        setup = pickle.dumps(self._setup)
+        with self._lock:
+            if self._stopped:
+                raise RuntimeError("the batch is over")
+            worker = subprocess.Popen(
+                [sys.executable, "-c", _START, folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**dict.fromkeys(_ONE_THREAD, "1"), **os.environ},
+                process_group=0,  # Ctrl-C is our business
+            )
+            self._workers.add(worker)
         assert worker.stdin is not None
         with contextlib.suppress(OSError):  # dead already; noticed when it is to answer
-            send(worker.stdin, self._setup)
+            send(worker.stdin, setup)
         return worker
 
-    def _run(
-        self, worker: subprocess.Popen[bytes], job: BatchJob
-    ) -> tuple[BatchResult, subprocess.Popen[bytes] | None]:
-        """One job's result, and the worker if it can go on."""
+    def _run(self, worker: subprocess.Popen[bytes], job: BatchJob) -> BatchResult:
+        """One job's result. Raises whatever a job raises that cannot be pickled."""
         assert worker.stdin is not None and worker.stdout is not None
+        data = pickle.dumps(job)
         try:
-            send(worker.stdin, job)
+            send(worker.stdin, data)
             result = receive(worker.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError):
-            result = None
-        except (TypeError, AttributeError, pickle.PicklingError) as error:
-            wrong = UsageError(f"the job cannot be sent to another process: {error}")
-            return BatchResult(None, wrong), worker
-        if isinstance(result, BatchResult):
-            # What a run has held may stay with its process, and count against the next one.
-            if self._setup.max_memory is None or not isinstance(result.error, LimitError):
-                return result, worker
-        else:
-            reason = f"the process of this run has died ({_how(worker.wait())})"
-            result = BatchResult(None, TransputerError(reason))
-        self._end(worker)
-        return result, None
+        except (OSError, EOFError):
+            try:
+                code = worker.wait(timeout=PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                code = worker.wait()
+            reason = f"the process of this run has died ({_how(code)})"
+            return BatchResult(None, TransputerError(reason))
+        assert isinstance(result, BatchResult)
+        return result
+
+    def _spent(self, worker: subprocess.Popen[bytes], result: BatchResult) -> bool:
+        """Whether a worker cannot go on, or had better not: what a run has held may stay with its
+        process, and would count against the next one."""
+        limited = self._setup.max_memory is not None and isinstance(result.error, LimitError)
+        return limited or worker.poll() is not None
 
     def _end(self, worker: subprocess.Popen[bytes]) -> None:
         with self._lock:
@@ -275,9 +284,8 @@ def _how(code: int) -> str:
         return f"exit code {code}"
 
 
-def send(stream: IO[bytes], message: object) -> None:
-    """Write a message. Raises OSError."""
-    data = pickle.dumps(message)
+def send(stream: IO[bytes], data: bytes) -> None:
+    """Write a pickled message. Raises OSError."""
     stream.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
     stream.flush()
 

@@ -7,6 +7,7 @@ started the process is gone, it ends too, in the midst of a run.
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import sys
 import threading
@@ -35,7 +36,7 @@ def main() -> None:
     setup = messages.get()
     worker = Worker(setup)
     while True:
-        send(out, worker.run(messages.get()))
+        send(out, pickle.dumps(worker.run(messages.get())))
 
 
 def _listen(stream: IO[bytes], put: Callable[[Any], None]) -> None:

@@ -23,7 +23,8 @@ from compiler.draw import plan_figure, save_figure
 from compiler.evaluate import generate
 from compiler.machine_file import load_machine_file
 from compiler.own_machine import build_own_machine
-from executor import run
+from executor import Explanation, explain, run
+from executor.inside.picture import attention_figure, hull_figure
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parent / "pictures"
@@ -61,6 +62,12 @@ def program(name: str) -> Inside:
     return inside
 
 
+@cache
+def explained() -> Explanation:
+    """Where the default machine writes the 08 of 3 + 5."""
+    return explain(HERE / ADD, at=10, engine="hull")
+
+
 def prompt_of(name: str) -> int:
     """Tokens of the prompt of one of the programs."""
     return program(name).tokens.index("eof") + 1
@@ -74,6 +81,8 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "division": lambda: attention.division(program("division.tok"), 1000, 7),
     "verbs": lambda: plan_figure(own("verbs").graph, own("verbs").plan),
     "adder": lambda: plan_figure(own("adder").graph, own("adder").plan),
+    "arcs": lambda: attention_figure(explained(), int(explained().positions[0])),
+    "hull": lambda: hull_figure(explained(), int(explained().positions[0]), 2, 2),
     "slots": lambda: plan_figure(build_machine().graph, build_machine().plan),
 }
 

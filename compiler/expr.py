@@ -58,6 +58,12 @@ class Expr:
     def __rsub__(self, other: Expr | float) -> Expr:
         return as_expr(other) - self
 
+    def __bool__(self) -> bool:
+        raise GraphError(
+            f"({self}) is neither true nor false: it is a number at every token, not now",
+            "let neurons decide: graph.function(...), or graph.relu(NAME, flag, times=value)",
+        )
+
     def __repr__(self) -> str:
         parts = [f"{c:+g}·{name}" if name != ONE else f"{c:+g}" for name, c in self.terms.items()]
         return " ".join(parts) or "0"
@@ -97,6 +103,11 @@ def _number(value: object) -> float:
         raise GraphError(
             f"a factor or divisor is ({value}), which is no number",
             "a neuron multiplies: graph.relu(NAME, a, times=b) is max(0, a)·b",
+        )
+    if isinstance(value, bool):
+        raise GraphError(
+            f"{value} is no number; a comparison of quantities is made now, not at every token",
+            "let neurons compare: graph.function(NAME, quantity, {6: 0, 7: 1, 8: 0}) is 1 at 7",
         )
     if not isinstance(value, SupportsFloat) or not isfinite(value):
         raise GraphError(f"{value!r} is neither a finite number nor an expression of quantities")

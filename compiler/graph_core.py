@@ -132,8 +132,10 @@ class GraphCore:
 
         >>> graph = GraphCore()
         >>> verb = graph.input("verb")
-        >>> graph.token("cat")
-        >>> graph.token("sees", verb=1)
+        >>> for word in ("cat", "sees"):
+        ...     graph.token(word, verb=word in {"sees", "runs"})
+        >>> graph.embedding["sees"]
+        {'verb': 1}
         """
         if spelling in self.embedding:
             raise GraphError(f"token {spelling!r} is defined twice")
@@ -146,10 +148,11 @@ class GraphCore:
                 f"token {spelling!r} sets unknown {names}",
                 f"a token sets what graph.input(...) made before: {known}",
             )
-        for name, value in values.items():
+        numbers = {n: int(v) if isinstance(v, bool) else v for n, v in values.items()}
+        for name, value in numbers.items():
             if set(as_expr(value).terms) - {ONE}:
                 raise GraphError(f"token {spelling!r}: {name} is no number")
-        self.embedding[spelling] = values
+        self.embedding[spelling] = numbers
 
     def score(self, spelling: str, value: Expr | float) -> None:
         """The logit of a token: the token with the greatest is written next.

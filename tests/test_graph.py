@@ -12,7 +12,7 @@ import compiler.expr
 import compiler.graph
 import compiler.graph_core
 from compiler.evaluate import Evaluator, generate
-from compiler.graph import Expr, Graph, GraphError
+from compiler.graph import Expr, Graph, GraphError, as_expr
 
 HERE = __file__
 
@@ -120,6 +120,8 @@ def _twice() -> None:
         (_product, ["+1·b", "graph.relu"]),
         (_foreign, ["node 'gated'", "'elsewhere'"]),
         (_twice, ["node 'gated' is defined twice", HERE, "line"]),
+        (lambda: as_expr(Graph().one == 1), ["False is no number", "graph.function"]),
+        (lambda: Graph().one and 1, ["neither true nor false", "graph.relu"]),
         (lambda: Expr({"a": 1}) / 0, ["divided by zero"]),
         (lambda: Graph().one * float("nan"), ["nan"]),
         (lambda: Graph().one + "2", ["'2'"]),  # type: ignore[operator]

@@ -153,7 +153,7 @@ def fingerprint(
     if any(_READS_FILE.match(flag) for flag in given):
         raise CompileError("a flag names a file")
     tools = {Path(command[0]) for command in (toolchain.clang, toolchain.linker)}
-    for types in ((), ("double",), ("fp128",)):
+    for types in ((), ("double",), ("fp128",), ("%m",)):
         tools |= set(kit.libraries(types))
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(tools)]
     known = [(str(source), kit.flags(source)) for source in sources]

@@ -273,6 +273,22 @@ def test_line_tables_change_no_token(here: Path, opt: str, monkeypatch: pytest.M
     assert ".debug_line" not in read_sections(plain.wasm).custom
 
 
+@pytest.mark.parametrize("opt", ["-O0", "-O2"])
+def test_lines_and_functions_agree_at_every_instruction(here: Path, opt: str) -> None:
+    """Two sections of the module, which know nothing of each other."""
+    Path("ratio.c").write_text(RATIO)
+    program = compile_program("ratio.c", opt=opt)
+    owners = dict.fromkeys(range(2, 6), "ratio") | dict.fromkeys(range(6, 11), "half")
+    owners |= dict.fromkeys(range(11, 17), "main")
+    seen = set()
+    for place in map(program.place, range(len(program.origins))):
+        for frame in (place, *place.inlined):
+            if frame.file == "ratio.c":
+                assert frame.function == owners[frame.line], place
+                seen.add(frame.function)
+    assert seen == {"ratio", "half", "main"}
+
+
 @pytest.mark.parametrize(
     ("version", "kind"),
     [(2, "-g"), (3, "-gline-tables-only"), (5, "-g"), (5, "-gline-tables-only")],

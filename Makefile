@@ -15,7 +15,7 @@ N ?= 300
 .PHONY: help venv demo test test-long test-sample suite-wasm suite-torture fuzz lint format bench pictures clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 venv: $(STAMP) ## make .venv and install the project into it
 

@@ -124,13 +124,16 @@ def main() -> int:
     if options.skipped:
         listed = [task for task in tasks if (task[0].name, task[1]) in left_out]
         return right_with_plain_zig(listed)
-    n_listed = sum((program.name, opt) in left_out for program, opt in tasks)
-    tasks = [task for task in tasks if (task[0].name, task[1]) not in left_out]
-    start = time.monotonic()
-    results = Results(options.results)
-    known = [v for p, opt in tasks if (v := results.known.get((p.name, opt)))]
+    verdicts = run([task for task in tasks if (task[0].name, task[1]) not in left_out], options)
+    print(f"{len(tasks) - len(verdicts)} of skipped.txt not tried")
+    return int(failed(verdicts, levels))
+
+
+def run(tasks: Sequence[tuple[TortureProgram, str]], options: argparse.Namespace) -> list[Verdict]:
+    """The verdicts on these programs and levels; those that are not right are printed, and sums."""
+    start, results = time.monotonic(), Results(options.results)
+    verdicts = [v for p, opt in tasks if (v := results.known.get((p.name, opt)))]
     rest = [task for task in tasks if (task[0].name, task[1]) not in results.known]
-    verdicts = list(known)
     for verdict in judged(rest, Judging(options.max_tokens), options.jobs):
         verdicts.append(verdict)
         results.add(verdict)
@@ -139,9 +142,8 @@ def main() -> int:
     if options.json:
         print(json.dumps([asdict(verdict) for verdict in verdicts], indent=1))
     print(*table(verdicts), sep="\n")
-    seconds, tokens = time.monotonic() - start, sum(v.n_trace for v in verdicts)
-    print(f"{n_listed} of skipped.txt not tried; {tokens:,} tokens, {seconds:.0f} s")
-    return int(failed(verdicts, levels))
+    print(f"{sum(v.n_trace for v in verdicts):,} tokens, {time.monotonic() - start:.0f} s")
+    return verdicts
 
 
 if __name__ == "__main__":

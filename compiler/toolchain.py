@@ -22,7 +22,6 @@ from compiler.errors import CompileError, Place, UsageError
 from compiler.library import CODE_FLAGS, CXX_SUFFIXES, Kit
 from compiler.options import COptions
 from compiler.printed import printed_types
-from compiler.source_map import LIBRARY_FOLDER
 from compiler.tiny_library import library_archive
 from compiler.toolchain_find import Toolchain, find_toolchain, zig_folder
 from compiler.toolchain_run import TIMEOUT_SECONDS, as_argument, cache_folder, refused, run, shorten
@@ -220,6 +219,8 @@ def _options(
 def _debug_flags(toolchain: Toolchain) -> tuple[str, ...]:
     """Line tables, which change nothing of the code: paths as the user gives them, and none of
     ours."""
+    from compiler.source_map import LIBRARY_FOLDER
+
     folders = [Path(__file__).parent]
     if toolchain.sysroot is None:
         folders.append(zig_folder() / "lib")

@@ -1,11 +1,14 @@
-"""The engines on one program, in one run, taking turns: speed, memory, time to start.
+"""The engines on two programs, in one run, taking turns: speed, memory, time to start.
 
-    python benchmarks/engines.py [--rounds 3] [--native 3000000] [--hull 10000] [--standard 500]
+    python benchmarks/engines.py [--rounds 3] [--specialised 4000000] [--plain 1000000]
+                                 [--hull 10000] [--standard 300]
 
-The program is ``programs/sudoku.c`` on a puzzle that takes 4,100,401 tokens. Each engine decodes
-the first tokens of its trace, in a process of its own, once a round; the prompt is not timed.
-Prints JSON: medians and spread of tokens/s, ratios, growth of resident memory in bytes a token,
-seconds to compile the native engine and to find it in the cache.
+The programs are ``programs/sudoku.c`` on the article's "hardest" puzzle, and ``programs/bits.c``,
+a loop of bit operations on a table of 16 KiB. ``plain`` is the native engine without paths of its
+own for classes of tokens. Each engine decodes the first tokens of the trace in a process of its
+own, once a round; the prompt is timed apart. Prints JSON: for each program and engine medians, and
+the spread of the speed, by processor time too; bytes a token by the growth of resident memory;
+for the native engine processor seconds to generate and to compile it, and to find it in the cache.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -21,43 +25,58 @@ import time
 from pathlib import Path
 
 from compiler import compile_program
-from executor.decode import extend_chunks, feed_chunks, make_engine
+from executor.decode import Engine, extend_chunks, feed_chunks, make_engine
 from executor.loading import build_checkpoint
+from executor.native import NativeEngine
 from executor.process import resident_bytes
 
-PROGRAM = Path(__file__).parent.parent / "programs" / "sudoku.c"
+PROGRAMS = Path(__file__).parent.parent / "programs"
 PUZZLE = "800000000003600000070090200050007000000045700000100030001000068008500010090000400"
-TOKENS = {"native": 3_000_000, "hull": 10_000, "standard": 500}
+RUNS = {"sudoku": ("sudoku.c", [PUZZLE]), "bits": ("bits.c", ["8"])}
+TOKENS = {"specialised": 4_000_000, "plain": 1_000_000, "hull": 10_000, "standard": 300}
 
 
-def measure(name: str, count: int) -> dict[str, float]:
+def processor() -> float:
+    """Processor seconds of this process and of the compilers it has run."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def measure(name: str, run: str, count: int) -> dict[str, float]:
     """One engine in this process: ``count`` tokens behind the prompt."""
     model = build_checkpoint()
-    program = compile_program(PROGRAM)
-    tokens = [*program.tokens, *program.input_tokens([PUZZLE], b"")]
-    prompt = [*model.rom, *model.encode(tokens)]
-    start = time.perf_counter()
-    engine = make_engine(name, model, say=lambda line: None)
-    ready = time.perf_counter() - start
+    path, args = RUNS[run]
+    program = compile_program(PROGRAMS / path, libc="tiny")
+    prompt = [*model.rom, *model.encode([*program.tokens, *program.input_tokens(args, b"")])]
+    start = processor()
+    engine: Engine
+    if name in ("specialised", "plain"):
+        engine = NativeEngine(model, say=lambda line: None, specialise=name == "specialised")
+    else:
+        engine = make_engine(name, model, say=lambda line: None)
+    ready = processor() - start
+    begun = time.process_time()
     for _ in feed_chunks(engine, prompt[:-1]):
         pass
-    before, start, busy = resident_bytes(), time.perf_counter(), time.process_time()
+    read = time.process_time() - begun
+    before, start, begun = resident_bytes(), time.perf_counter(), time.process_time()
     stop = model.config.stop_tokens
     written = sum(len(chunk) for chunk in extend_chunks(engine, prompt[-1], stop, count))
-    seconds, busy = time.perf_counter() - start, time.process_time() - busy
+    seconds, busy = time.perf_counter() - start, time.process_time() - begun
     return {
         "tokens": written,
         "prompt_tokens": len(prompt),
+        "prompt_tokens_per_cpu_second": len(prompt) / read,
         "tokens_per_second": written / seconds,
         "tokens_per_cpu_second": written / busy,
         "bytes_per_token": (resident_bytes() - before) / written,
-        "start_seconds": ready,
+        "start_cpu_seconds": ready,
     }
 
 
-def in_process(name: str, count: int, cache: str) -> dict[str, float]:
+def in_process(name: str, run: str, count: int, cache: str) -> dict[str, float]:
     """:func:`measure` in a new process, with this cache folder for the native engine."""
-    command = [sys.executable, __file__, "--one", name, str(count)]
+    command = [sys.executable, __file__, "--one", name, run, str(count)]
     environment = {**os.environ, "TRANSPUTER_CACHE": cache}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     result: dict[str, float] = json.loads(done.stdout)
@@ -66,15 +85,49 @@ def in_process(name: str, count: int, cache: str) -> dict[str, float]:
 
 def summary(rows: list[dict[str, float]]) -> dict[str, object]:
     """Medians over the rounds, and the spread of the speed."""
-    speeds = [row["tokens_per_second"] for row in rows]
+    speeds = [row["tokens_per_cpu_second"] for row in rows]
     medians = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
     return {
         "tokens": int(medians["tokens"]),
         "tokens_per_second": round(medians["tokens_per_second"]),
-        "slowest_and_fastest": [round(min(speeds)), round(max(speeds))],
         "tokens_per_cpu_second": round(medians["tokens_per_cpu_second"]),
+        "slowest_and_fastest": [round(min(speeds)), round(max(speeds))],
+        "prompt_tokens": int(medians["prompt_tokens"]),
+        "prompt_tokens_per_cpu_second": round(medians["prompt_tokens_per_cpu_second"]),
         "bytes_per_token": round(medians["bytes_per_token"], 1),
     }
+
+
+def compare(run: str, counts: dict[str, int], rounds: int, cache: str) -> dict[str, object]:
+    """All engines on one program, taking turns."""
+    rows: dict[str, list[dict[str, float]]] = {name: [] for name in counts}
+    for _ in range(rounds):
+        for name, count in counts.items():
+            rows[name].append(in_process(name, run, count, cache))
+    result: dict[str, object] = {name: summary(measured) for name, measured in rows.items()}
+    speed = {
+        name: statistics.median(row["tokens_per_cpu_second"] for row in measured)
+        for name, measured in rows.items()
+    }
+    slowest = list(counts)[-1]
+    result[f"times_{slowest}"] = {name: round(s / speed[slowest], 1) for name, s in speed.items()}
+    return result
+
+
+def start(rounds: int) -> dict[str, object]:
+    """Processor seconds until the native engine is there: made anew, and found in the cache."""
+    found: dict[str, object] = {}
+    for name in ("specialised", "plain"):
+        cold, warm = [], []
+        for _ in range(rounds):
+            with tempfile.TemporaryDirectory() as cache:
+                for seconds in (cold, warm):
+                    seconds.append(in_process(name, "bits", 1, cache)["start_cpu_seconds"])
+        found[name] = {
+            "made": round(statistics.median(cold), 2),
+            "found": round(statistics.median(warm), 3),
+        }
+    return found
 
 
 def main() -> None:
@@ -83,28 +136,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     for name, count in TOKENS.items():
         parser.add_argument(f"--{name}", type=int, default=count, help="tokens; 0 leaves it out")
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one[0], int(options.one[1]))))
+        name, run, tokens = options.one
+        print(json.dumps(measure(name, run, int(tokens))))
         return
     counts = {name: getattr(options, name) for name in TOKENS if getattr(options, name)}
-    rows: dict[str, list[dict[str, float]]] = {name: [] for name in counts}
     with tempfile.TemporaryDirectory() as cache:
-        for _ in range(options.rounds):
-            for name, count in counts.items():
-                rows[name].append(in_process(name, count, cache))
-    result: dict[str, object] = {name: summary(measured) for name, measured in rows.items()}
-    if "native" in rows:
-        starts = [row["start_seconds"] for row in rows["native"]]
-        result["native_compile_seconds"] = round(starts[0], 2)
-        result["native_cache_hit_seconds"] = round(statistics.median(starts[1:] or starts), 2)
-    slowest = statistics.median(row["tokens_per_second"] for row in next(reversed(rows.values())))
-    result["times_" + next(reversed(rows))] = {
-        name: round(statistics.median(row["tokens_per_second"] for row in measured) / slowest, 1)
-        for name, measured in rows.items()
-    }
-    result["prompt_tokens"] = int(next(iter(rows.values()))[0]["prompt_tokens"])
+        in_process("specialised", "bits", 1, cache)
+        result = {run: compare(run, counts, options.rounds, cache) for run in RUNS}
+    result["start_cpu_seconds"] = start(options.rounds)
     print(json.dumps(result, indent=1))
 
 

@@ -46,11 +46,13 @@ CASES = (
     Case("ackermann.c", ("1", "2")),
     Case("hungarian.c", stdin=MATRIX),
     Case("sudoku.c", (UNSOLVABLE,)),
+    Case("bits.c", ("1", "4")),
 )
 LARGE = (
     *(Case(case.name) for case in CASES[1:10]),
     Case("hungarian.c", stdin=(PROGRAMS / "data/hungarian10.txt").read_bytes()),
     Case("sudoku.c", (EASY,)),
+    Case("bits.c", ("2", "256")),
 )
 
 

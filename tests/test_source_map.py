@@ -143,6 +143,19 @@ def test_damaged_debug_information_is_ignored_with_a_word(here: Path) -> None:
     assert compile_wasm(bytes(broken), "divide.wasm").tokens == good.tokens
 
 
+def test_the_command_says_that_debug_information_is_damaged(here: Path) -> None:
+    Path("divide.c").write_text(DIVIDE)
+    wasm = compile_program("divide.c", opt="-O0").wasm
+    content = read_sections(wasm).custom[".debug_line"]
+    broken = wasm.replace(content, content[:4] + b"\x63" + content[5:])
+    Path("broken.wasm").write_bytes(broken)
+    for verb, code in (("run", 134), ("trace", 0), ("check", 0)):
+        done, out, said = transputer(verb, "--stdin", "/dev/null", "broken.wasm")
+        assert done == code, (out, said)
+        assert "broken.wasm: debug information ignored: .debug_line, byte 6: " in said
+        assert verb != "run" or "at quotient+14: i32.div_s\n  called from main\n" in said
+
+
 def test_a_line_table_cut_short_keeps_no_crash(here: Path) -> None:
     Path("divide.c").write_text(DIVIDE)
     good = compile_program("divide.c", opt="-O0")

@@ -75,11 +75,12 @@ def refusal(config: ModelConfig, program: Program) -> str | None:
         return f"{program.name} is a program, and this model is a machine that runs none"
     if config.max_memory is not None and program.memory_bytes > config.max_memory:
         used, limit, what = program.memory_bytes, config.max_memory, "bytes of memory"
+        remedy = "; C can be compiled for less: --libc tiny, --memory BYTES" if program.wasm else ""
     elif config.max_locals is not None and program.n_locals > config.max_locals:
-        used, limit, what = program.n_locals, config.max_locals, "locals"
+        used, limit, what, remedy = program.n_locals, config.max_locals, "locals", ""
     else:
         return None
-    return f"{program.name} has {used:,} {what}; this model is made for {limit:,}"
+    return f"{program.name} has {used:,} {what}; this model is made for {limit:,}{remedy}"
 
 
 def open_checkpoint(model: ModelSource, attention: str = "hard") -> Checkpoint:

@@ -70,7 +70,7 @@ def test_values_are_printed_in_the_fewest_digits_of_their_type(source: Path) -> 
         ("divide(1, 3)", "0.3333333333333333"), ("divide(-0.0, 1)", "-0.0"),
         ("twice(-0x10)", "-32"), ("hypotenuse(0x1.8p1, 4)", "5.0"), ("nothing(1)", ""),
     ]:  # fmt: skip
-        code, out, err = transputer("run", "--check", "--call", call, source)
+        code, out, err = transputer("run", "--call", call, source)
         assert (code, out.strip()) == (0, text), err
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from compiler.graph import Graph
 from compiler.machine_file import load_machine_file
 from compiler.own_machine import OwnMachine, build_own_machine
+from executor.checkpoint import Checkpoint
+from executor.loading import checkpoint_of
 from programs.machines.verbs import VERBS
 
 FOLDER = Path(__file__).parent.parent / "programs" / "machines"
@@ -58,3 +60,8 @@ def rows(first: str, count: int) -> str:
         row = "".join(".#"[110 >> int(n, 2) & 1] for n in number)
         written.append(" ".join(row) + " /")
     return " ".join(written)
+
+
+def model(name: str, engine: str = "hull") -> Checkpoint:
+    """One of the machines for an engine."""
+    return checkpoint_of(built(name, 2**12 if engine == "torch" else None).machine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from stream import Inside
@@ -59,56 +60,69 @@ def _box(token: str) -> tuple[float, str]:
     return (BYTE if short else max(1.1, 0.165 * len(token) + 0.25)), token
 
 
-def rewritten_memory(inside: Inside, start: int) -> Any:
-    """Stores and loads of bytes over time; an arrow goes from a load to the store that answered.
+@dataclass(frozen=True)
+class Access:
+    """A byte that is stored or loaded: at which token of the trace, where, and what it is.
 
-    ``start``: the position of the trace's first token.
+    ``source``: the token that answered a load, None for a store, and where nothing was stored.
     """
-    address = inside.quantity("write_address")
-    head, opcode = inside.head("memory"), inside.head("opcode")
-    found = inside.quantity("memory_byte")
-    here = inside.quantity("last_other")
-    names = [inside.tokens[position] for position in opcode.winners]
+
+    time: int
+    address: int
+    value: int
+    source: int | None = None
+
+
+def accesses(inside: Inside, start: int) -> tuple[list[Access], list[Access]]:
+    """Stores and byte loads of a trace, whose first token stands at position ``start``.
+
+    A store is where the machine's write address is set; a load is decided at the token before the
+    byte that it writes, where a head finds the memory byte.
+    """
+    write, read = inside.quantity("write_address"), inside.quantity("read_address")
+    found, last_other = inside.quantity("found"), inside.quantity("last_other")
+    memory, opcode = inside.head("memory"), inside.head("opcode")
+
+    def byte(position: int) -> int:
+        return int(inside.tokens[position].rstrip("'"), 16)
+
+    stores, loads = [], []
+    for position in range(start, len(inside.tokens)):
+        if write[position] > 0:
+            stores.append(Access(position - start, int(write[position]) - 1, byte(position)))
+        instruction = inside.tokens[opcode.winners[position]]
+        if instruction == "i32.load8_u" and last_other[position] == position:
+            source = int(memory.winners[position]) - start if found[position] > 0 else None
+            address = int(read[position]) - 1
+            loads.append(Access(position - start, address, byte(position + 1), source))
+    return stores, loads
+
+
+def rewritten_memory(inside: Inside, start: int) -> Any:
+    """Stores and loads over time; an arrow goes from a load to the store that answered."""
+    stores, loads = accesses(inside, start)
     fig, (axes,) = figure(7.8, 2.9)
-    rows = sorted({int(a) - 1 for a in address[start:] if a > 0})
+    rows = sorted({store.address for store in stores})
     for row in rows:
         axes.axhline(row, color=GRID, linewidth=5, zorder=0, solid_capstyle="round")
-    stores = {}
-    for position in range(start, len(inside.tokens)):
-        if address[position] > 0:
-            stores[position] = (position - start, int(address[position]) - 1)
-    loads = [p for p in range(start, len(inside.tokens))
-             if names[p] == "i32.load8_u" and here[p] == p]  # fmt: skip
-    values = {p: int(inside.tokens[p].rstrip("'"), 16) for p in stores}
-    for position, (x, y) in stores.items():
-        axes.scatter([x], [y], s=150, color=ORANGE, zorder=4)
-        axes.text(x, y - 0.02, values[position], ha="center", va="center", color="white",
-                  fontsize=8, fontweight="bold", zorder=5)  # fmt: skip
-    for position in loads:
-        x, y = position - start, _address(inside, position)
-        winner = int(head.winners[position])
-        axes.scatter([x], [y], s=90, marker="s", color="white", edgecolor=BLUE, zorder=4)
-        axes.text(x, y - 0.02, int(found[position]) if winner in stores and stores[winner][1] == y
-                  else 0, ha="center", va="center", color=BLUE, fontsize=8, zorder=5)  # fmt: skip
-        if winner in stores and stores[winner][1] == y:
-            end = stores[winner][0]
-            bend = min(0.25, 18 / (x - end))
-            arrow(axes, (x, y + 0.14), (end, y + 0.16), BLUE, bend=bend)
+    circle = {"s": 150, "color": ORANGE, "label": "a store, with its byte"}
+    square = {"s": 90, "marker": "s", "color": "white", "edgecolor": BLUE,
+              "label": "a load, and what it found"}  # fmt: skip
+    for kind, style, ink in ((stores, circle, "white"), (loads, square, BLUE)):
+        axes.scatter([a.time for a in kind], [a.address for a in kind], zorder=4, **style)
+        for one in kind:
+            note(axes, one.time, one.address - 0.02, str(one.value), ink, size=8)
+    for load in loads:
+        if load.source is not None:
+            bend = min(0.25, 18 / (load.time - load.source))
+            y = load.address
+            arrow(axes, (load.time, y + 0.14), (load.source, y + 0.16), BLUE, bend=bend)
     axes.set_yticks(rows, [f"address {row}" for row in rows], fontsize=8.5)
     axes.set_ylim(rows[0] - 0.45, rows[-1] + 0.75)
     axes.set_xlabel("token of the trace", fontsize=8.5)
-    axes.scatter([], [], s=90, color=ORANGE, label="a store, with its byte")
-    axes.scatter(
-        [], [], s=70, marker="s", color="white", edgecolor=BLUE, label="a load, and what it found"
-    )
     axes.legend(fontsize=8, frameon=False, ncols=2, loc="upper right", bbox_to_anchor=(1, 1.18))
     fig.tight_layout()
     return fig
-
-
-def _address(inside: Inside, position: int) -> int:
-    """The address that a load asks for."""
-    return int(inside.quantity("read_address")[position]) - 1
 
 
 def carry(inside: Inside) -> Any:
@@ -139,12 +153,7 @@ def carry(inside: Inside) -> Any:
     for y, text, color in ((3.3, "first operand", GREEN), (2.35, "second operand", ORANGE),
                            (0.45, "the trace", INK)):  # fmt: skip
         note(axes, -0.35, y, text, color, align="right")
-    note(
-        axes,
-        3.9,
-        -0.45,
-        "the mark ' belongs to the token: the next one finds it one token back",
-        INK,
-    )
+    words = "the mark ' belongs to the token: the next one finds it one token back"
+    note(axes, 3.9, -0.45, words)
     fig.tight_layout(pad=0.3)
     return fig

@@ -47,10 +47,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """
     cache = tmp_path_factory.mktemp("cache")
     for part in ("libraries", "native"):
-        for folder in cache_folders(part)[:1]:
+        for folder in cache_folders(part):
             with contextlib.suppress(OSError):
                 make_folder(folder)
-            (cache / part).symlink_to(folder)
+                (cache / part).symlink_to(folder)
+                break
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRANSPUTER_CACHE", str(cache))
         yield

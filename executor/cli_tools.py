@@ -57,7 +57,7 @@ def trace_verb(options: argparse.Namespace) -> int:
         return trace_report(options, job)
     part = Part(options.at, options.instruction, options.count)
     vocabulary, chunks = trace_chunks(options, job)
-    with patience("reading the trace up to there"):
+    with patience("going to that place of the trace"):
         excerpt = Excerpt(job.program, vocabulary, chunks, part)
     state = excerpt.state
     try:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from command_line import ROOT, transputer
+from command_line import ROOT, start, transputer
 from executor import explain
 
 ADD = ROOT / "programs" / "add.tok"
@@ -238,3 +241,38 @@ def test_the_page_about_explain_shows_real_output(
     monkeypatch.chdir(ROOT)
     exec(compile(code, "docs/explain.md", "exec"), {})
     assert capsys.readouterr().out.startswith("[1056 1056]\n")
+
+
+def test_weights_for_softmax_are_told_in_the_same_words(tmp_path: Path) -> None:
+    folder = tmp_path / "soft"
+    assert transputer("build", "--softmax", "--out", folder)[0] == 0
+    page = joined(told("--model", folder, "--at", 10, ADD))
+    assert "the second value of the stack: key 2 -> position 1,056" in page
+    assert joined(told("--at", 10, ADD)) == page
+
+
+def test_what_the_model_would_write_in_the_prompt_is_told_as_such() -> None:
+    page = joined(told("--position", 1050, "--layer", 0, ADD))
+    assert page.startswith("position 1,050: the model reads } and would write")
+    assert "the prompt goes on with eof" in page
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("setting", ["", "1"])
+def test_a_terminal_gets_colours_unless_it_does_not_want_them(tmp_path: Path, setting: str) -> None:
+    trace = tmp_path / "add.trace"
+    trace.write_text("03 00 00 00 commit(+1,sts=1,bt=0) 06")
+    environment = {**os.environ, "TERM": "xterm-256color"} | (
+        {"NO_COLOR": setting} if setting else {}
+    )
+    controller, terminal = pty.openpty()
+    process = start("explain", "--from", trace, "--layer", 0, ADD, stdout=terminal, env=environment)
+    os.close(terminal)
+    text = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while part := os.read(controller, 1 << 16):
+            text += part
+    os.close(controller)
+    assert process.wait(60) == 0
+    assert b"it is not what this model writes" in text
+    assert (b"\x1b[1;31m" in text) == (not setting)

@@ -86,8 +86,11 @@ class _Page:
         token = every.spelling(position)
         written = every.checkpoint.vocabulary[int(every.answer.tokens[self._row, 0])]
         number = position + 1 - every.n_prompt
-        what = f"token {number:,} of the trace" if number >= 0 else "the next token of the prompt"
-        head = f"position {position:,}: the model reads {token} and writes {written}, {what}"
+        head = f"position {position:,}: the model reads {token} and "
+        if number >= 0:
+            head += f"writes {written}, token {number:,} of the trace"
+        else:
+            head += f"would write {written}; the prompt goes on with {every.spelling(position + 1)}"
         yield from self._wrapped(head, "", "bold")
         if every.context is not None:
             source = every.context.source(position)
@@ -170,7 +173,9 @@ class _Page:
         row = self._row
         (qx, qy), (kx, ky) = attention.queries[row, head], attention.keys[row, head]
         winner = int(attention.winners[row, head])
-        if qy > 0 and ky == -((kx / 2) ** 2):
+        # In weights for softmax a small multiple of the position breaks ties.
+        tie_break = 0.5 if self._all.checkpoint.config.attention == "softmax" else 0.0
+        if qy > 0 and abs(ky + (kx / 2) ** 2) <= tie_break:
             wanted, found = qx / qy, kx / 2
             if found == winner and wanted == found:
                 return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,19 @@ def test_folder_keeps_what_the_certificate_says(folder: Path) -> None:
     assert config == own.model("adder").config and config.prompts == "tokens"
     code, out, _ = transputer("info", "--model", folder / "adder")
     assert code == 0 and f"{config.max_tokens:,} tokens; {config.exactness}" in out
+
+
+def test_without_the_extras_there_is_a_simple_placement_and_a_clear_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ortools", "ortools.sat.python", "compiler.solve", "matplotlib"):
+        monkeypatch.setitem(sys.modules, name, None)
+    verbs, out = own.FOLDER / "verbs.py", tmp_path / "m"
+    code, text, _ = transputer("build", "--machine", verbs, "--out", out)
+    assert code == 0 and "by the simple placement; with OR-tools" in text
+    code, _, error = transputer("build", "--machine", verbs, "--draw", tmp_path / "m.svg")
+    assert code == 2 and "pip install matplotlib" in error
+    assert not (tmp_path / "m.svg").exists()
 
 
 # --- pictures -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -56,3 +57,13 @@ def run(
         timeout=240,
         check=False,
     )
+
+
+def pinned() -> bool:
+    """Whether the packages that place and draw are those that the documentation was made with."""
+    text = (ROOT / "constraints.txt").read_text()
+    try:
+        used = {name: version(name) for name in ("matplotlib", "ortools", "numpy")}
+    except PackageNotFoundError:
+        return False
+    return all(f"\n{name}=={number}\n" in text for name, number in used.items())

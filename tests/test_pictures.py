@@ -5,28 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from page_commands import ROOT
+from page_commands import ROOT, pinned
 
 FOLDER = ROOT / "docs" / "pictures"
 CHEAP = ("verbs", "parabola")
 
 
-def pinned() -> bool:
-    """Whether the packages that draw are those that the pictures were drawn with."""
-    text = (ROOT / "constraints.txt").read_text()
-    return all(
-        f"\n{name}=={version(name)}\n" in text for name in ("matplotlib", "ortools", "numpy")
-    )
-
-
 def drawn(folder: Path, *names: str) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("ortools")
     if not pinned():
         pytest.skip("other versions of the packages may draw otherwise")
     command = [sys.executable, str(ROOT / "docs" / "draw"), "--folder", str(folder), *names]

@@ -57,15 +57,17 @@ def original(text: str, opt: str = "-O2", suffix: str = ".c") -> bytes:
 
 def run_real(wasm: bytes, args: Sequence[str] = (), stdin: bytes = b"") -> Real:
     """Runs a module under wasmtime's WASI, with no files and an empty environment."""
-    engine = wasmtime.Engine()
+    config = wasmtime.Config()
+    config.cranelift_nan_canonicalization = True  # the sign of a NaN would be the host machine's
+    engine = wasmtime.Engine(config)
     store = wasmtime.Store(engine)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("in", "out", "err")]
         files[0].write_bytes(stdin)
-        config = wasmtime.WasiConfig()
-        config.argv = ["program.c", *args]
-        config.stdin_file, config.stdout_file, config.stderr_file = map(str, files)
-        store.set_wasi(config)
+        wasi = wasmtime.WasiConfig()
+        wasi.argv = ["program.c", *args]
+        wasi.stdin_file, wasi.stdout_file, wasi.stderr_file = map(str, files)
+        store.set_wasi(wasi)
         linker = wasmtime.Linker(engine)
         linker.define_wasi()
         code, trap = 0, False

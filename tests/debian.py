@@ -42,7 +42,11 @@ def files_of(packages: tuple[str, ...], keep: Callable[[Path, Path], None]) -> P
         for package in packages:
             _run("dpkg-deb", "--extract", str(_downloaded(package, Path(name))), str(unpacked))
         keep(unpacked, kept)
-        kept.rename(folder)
+        try:
+            kept.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another process was faster
+                raise
     return folder
 
 

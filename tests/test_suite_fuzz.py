@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +53,15 @@ def test_a_compiler_s_fault_is_found_and_reduced(monkeypatch: pytest.MonkeyPatch
     assert verdict.outcome == WRONG
     smallest = judging.reduced(verdict)
     assert "< b" in smallest and "harmless" not in smallest
+
+
+def test_a_generator_that_fails_is_left_out() -> None:
+    class Broken(SmallKind):
+        def write(self, seed: int, target: Path) -> Written:
+            raise subprocess.TimeoutExpired("csmith", 60)
+
+    verdict = Judging(Broken(), 1000)(5)
+    assert (verdict.name, verdict.outcome) == ("5", LEFT_OUT) and "csmith" in verdict.reason
 
 
 class SmallKind:

@@ -12,6 +12,7 @@ tests/found. Exits with 1 if there was one, with 77 if Csmith cannot be had.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
@@ -55,7 +56,11 @@ class Judging:
     def __call__(self, seed: int) -> Verdict:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / f"seed_{seed}.c"
-            return self.source(seed, source, self.kind.write(seed, source))
+            try:
+                written = self.kind.write(seed, source)
+            except subprocess.SubprocessError as error:  # the generator's own fault
+                return Verdict(str(seed), "", LEFT_OUT, str(error))
+            return self.source(seed, source, written)
 
     def source(self, seed: int, source: Path, written: Written) -> Verdict:
         """The verdict on a program as it stands."""

@@ -24,9 +24,12 @@ from executor.inside.text import Line, View, describe
 from executor.loading import open_checkpoint
 from executor.process import patience, say
 from executor.progress import ProgressLine
+from executor.replay import DIVISION_TOKENS
 from executor.runner import Limits
 from executor.trace_file import read_ids
 
+LONGEST = DIVISION_TOKENS
+"""Most tokens of an instruction."""
 MOST = 4096
 """Positions that can be explained at once."""
 NARROWEST, PIPED, WIDEST = 60, 80, 120
@@ -75,7 +78,7 @@ def _machine_record(
     if options.trace:
         tokens = np.concatenate((np.array(run.prompt), *read_ids(options.trace, vocabulary)))
         return Record(checkpoint, tokens.astype(np.int64), len(run.prompt))
-    needed = None if options.position else _farthest(options.at or _default(options))
+    needed = _tokens_needed(options)
     return record_machine(run, lambda n: needed is not None and n >= needed, progress.tick)
 
 
@@ -101,11 +104,22 @@ def _program_record(options: argparse.Namespace, progress: ProgressLine) -> Reco
 
 def _enough(options: argparse.Namespace) -> Enough:
     """When a run has gone far enough; never where that cannot be said beforehand."""
-    tokens = _farthest(options.at or _default(options))
-    output = _farthest(options.output or ())
-    if tokens is None or output is None or options.instruction or options.position:
+    tokens, output = _tokens_needed(options), _farthest(options.output or ())
+    if tokens is None or output is None:
         return lambda scanner: False
     return lambda scanner: scanner.n_tokens >= tokens and len(scanner.output) >= output
+
+
+def _tokens_needed(options: argparse.Namespace) -> int | None:
+    """Tokens of trace that are enough to find what is asked for, output apart; None for all."""
+    asked = {
+        1: (*(options.at or _default(options)), *(options.position or ())),
+        LONGEST: options.instruction or (),
+    }
+    found = [(tokens, _farthest(spans)) for tokens, spans in asked.items()]
+    if any(farthest is None for _, farthest in found):
+        return None
+    return max(tokens * (farthest or 0) for tokens, farthest in found)
 
 
 def _default(options: argparse.Namespace) -> Spans:

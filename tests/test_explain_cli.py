@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import ROOT, start, transputer
+from command_line import FOREVER, ROOT, start, transputer, write_tok
 from executor import explain
 
 ADD = ROOT / "programs" / "add.tok"
@@ -256,6 +256,13 @@ def test_what_the_model_would_write_in_the_prompt_is_told_as_such() -> None:
     page = joined(told("--position", 1050, "--layer", 0, ADD))
     assert page.startswith("position 1,050: the model reads } and would write")
     assert "the prompt goes on with eof" in page
+
+
+@pytest.mark.parametrize("option", ["--at", "--instruction", "--output", "--position"])
+def test_a_run_without_end_goes_only_as_far_as_is_needed(tmp_path: Path, option: str) -> None:
+    program = write_tok(tmp_path / "forever.tok", *FOREVER)
+    page = told(option, 1100 if option == "--position" else 1, "--layer", 0, program)
+    assert page.startswith("position 1,")
 
 
 @pytest.mark.long

@@ -166,7 +166,7 @@ def _set_head(checkpoint: Checkpoint, layer: int, head: int, rows: Rows) -> None
         projection[12 * part + 2 * head : 12 * part + 2 * head + 2] = values
 
 
-def split_model(seed: int) -> Checkpoint:
+def split_model(seed: int, stride: int = 1, least: int = 0) -> Checkpoint:
     """A small interpreter with everything that splits specialised code, otherwise random.
 
     A marked token is the latest of an extreme and moves a cursor, a running sum. The code of the
@@ -174,6 +174,11 @@ def split_model(seed: int) -> Checkpoint:
     tokens also write to a table, by a key that is one of its values; all others have key 0. With
     each key goes what a structure of few keys finds at that time, which one code alone reads: even
     tokens have one of the keys, odd ones all.
+
+    Args:
+        stride: how far a marked token moves the cursor; if it is not 1, some other tokens move it
+            by one less.
+        least: the least key of the table.
     """
     rng = np.random.default_rng(2000 + seed)
     vocab, codes, wide, snap = 40, 6, 24, 1.5 * 2.0**48
@@ -194,8 +199,11 @@ def split_model(seed: int) -> Checkpoint:
     tokens[:, one], tokens[:, total] = 1.0, snap
     tokens[:, mark] = tokens[:, step] = rng.random(vocab) < 0.3
     tokens[0, mark] = 1.0
+    tokens[:, step] *= stride
+    if stride > 1:
+        tokens[20:24, mark], tokens[20:24, step] = 0.0, stride - 1.0
     tokens[:, code] = rng.integers(0, codes, vocab)
-    tokens[:, number] = rng.integers(0, 6, vocab) * (rng.random(vocab) < 0.8)
+    tokens[:, number] = rng.integers(least, 6, vocab) * (rng.random(vocab) < 0.8)
     tokens[:, code_square], tokens[:, number_square] = tokens[:, code] ** 2, tokens[:, number] ** 2
 
     def head(layer: int, n: int, query: Row, keys: Row, values: Row, outs: tuple[int, ...]) -> None:
@@ -251,6 +259,7 @@ def split_model(seed: int) -> Checkpoint:
     head(2, 1, (query, {one: 1.0}), table, ({nearest: 1.0}, {}), (seen,))
     gate = {one: 1.0 - 4.0, got: 4.0, got_square: -1.0}
     neuron(2, 0, gate, {seen: 1.0}, out, 1.0)
+    neuron(2, 1, {found: 1.0, one: 0.5}, {one: 2.0}, out, 1.0)
     rows = weights["head.weight"]
     b = np.arange(30.0)
     rows[:30, out], rows[:30, one] = 2 * b, -(b**2)

@@ -41,7 +41,7 @@ def agrees(checkpoint: Checkpoint, seed: int) -> None:
     assert make(checkpoint).predict(tokens) == StandardEngine(checkpoint).predict(tokens)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(20), 135])
 def test_some_models(seed: int) -> None:
     agrees(native_model(seed), seed)
 
@@ -100,6 +100,19 @@ def runs(checkpoint: Checkpoint, seed: int) -> None:
 @pytest.mark.parametrize("seed", SPLIT_SEEDS)
 def test_models_that_split(seed: int) -> None:
     runs(split_model(seed), seed)
+
+
+def test_a_cursor_that_runs_ahead_of_the_tokens() -> None:
+    """It fetches the current token then, which is another one each time."""
+    runs(split_model(6, stride=3), 6)
+
+
+def test_tokens_that_move_the_cursor_without_a_mark() -> None:
+    runs(split_model(9, stride=2), 9)
+
+
+def test_keys_of_either_sign() -> None:
+    runs(split_model(3, least=-5), 3)
 
 
 @pytest.mark.long

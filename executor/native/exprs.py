@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import frexp
 from typing import Any, NamedTuple
 
@@ -178,7 +179,7 @@ class Scope:
                 f, name = expr.terms[0]
                 if factor == 1.0 or frexp(abs(factor))[0] == 0.5:
                     return Expr(0.0, ((factor * f, name),), ranges)
-        if self._is_exact_in_order(parts):
+        if self._is_exact_in_order(parts) and _is_exactly_merged(parts):
             merged = self._merged(parts, ranges)
             if self.is_exact([(1.0, merged)]):
                 return merged
@@ -267,7 +268,7 @@ class Scope:
         """C of an expression that can stand in a product."""
         text = self.text(expr)
         simple = not expr.terms or (expr.terms[0][0] == 1.0 == len(expr.terms) and not expr.const)
-        return text if simple else f"({text})"
+        return text if simple and not text.startswith("-") else f"({text})"
 
     def single(self, expr: Expr) -> str:
         """C of an expression as one name or number."""
@@ -300,3 +301,16 @@ class Scope:
             text = (f"{text} {'-' if factor < 0 else '+'} " if text else "-" * (factor < 0)) + part
         const = int(expr.const)
         return text + (f" {'-' if const < 0 else '+'} {abs(const)}" if const else "")
+
+
+def _is_exactly_merged(parts: Sequence[tuple[float, Expr]]) -> bool:
+    """Whether the factors of all atoms, and the constants, add up exactly as float64 numbers."""
+    factors: dict[str, list[tuple[float, float]]] = {}
+    for factor, expr in parts:
+        for f, name in (*expr.terms, (expr.const, "")):
+            factors.setdefault(name, []).append((factor, f))
+    return all(
+        Fraction(sum(one * other for one, other in pairs))
+        == sum(Fraction(one) * Fraction(other) for one, other in pairs)
+        for pairs in factors.values()
+    )

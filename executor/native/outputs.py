@@ -52,10 +52,10 @@ def rivals(tail: Tail, families: Sequence[Family]) -> list[Rival]:
         found.append(Rival(_rounded([score.range]), None, score, constant(0.0), token))
     least = max(rival.scores.low for rival in found)
     found = [rival for rival in found if rival.scores.high >= least]
-    return [one for one in found if not any(_beaten(tail, one, other, families) for other in found)]
+    return [one for one in found if not any(beaten(tail, one, other, families) for other in found)]
 
 
-def _beaten(tail: Tail, one: Rival, other: Rival, families: Sequence[Family]) -> bool:
+def beaten(tail: Tail, one: Rival, other: Rival, families: Sequence[Family]) -> bool:
     """Whether one family with lines in the same quantity always scores less than another."""
     if one is other or one.family is None or other.family is None or one.y.key != other.y.key:
         return False

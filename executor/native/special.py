@@ -176,7 +176,7 @@ def appending(special: Special | None, n_tokens: int) -> str:
     body = runtime("threads.h")
     old = [f"    double old_{name} = 0.0;\n" for name in special.restored]
     restore = [f"    e->{name} = old_{name};\n" for name in special.restored]
-    again = "again: /* what was done may be done twice, but for the sums */\n" if restore else ""
+    again = "again: /* what was done may be done twice, but for the sums */\n"
     body = body.replace("    /* OLD SUMS */\n", "".join(old))
     body = body.replace("    /* AGAIN */\n", again + "".join(restore))
     body = body.replace("    /* PATHS */\n", "".join(f"    {line}\n" for line in special.lines))

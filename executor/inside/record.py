@@ -20,7 +20,7 @@ from executor.inside.explanation import Explanation
 from executor.inside.forward import TOP, Progress, explain_tokens
 from executor.job import Job, own_input
 from executor.machine_run import MachineRun
-from executor.runner import NO_TOKENS, Execution, Limits
+from executor.runner import NO_LIMITS, NO_TOKENS, Execution, Limits
 from executor.scan import Scanner
 from executor.trace import TraceError
 
@@ -82,7 +82,7 @@ def record_run(
     stdin: bytes,
     *,
     engine: str = AUTO,
-    limits: Limits = Limits(),  # noqa: B008 - a frozen value
+    limits: Limits = NO_LIMITS,
     enough: Enough = lambda scanner: False,
     watch: Callable[[int], None] = lambda n_tokens: None,
     say: Callable[[str], None] | None = None,

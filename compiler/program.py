@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compiler import isa
-from compiler.errors import Place
+from compiler.errors import Place, UsageError
 
 if TYPE_CHECKING:
     from compiler.source_map import SourceMap
@@ -151,5 +151,14 @@ class Program:
         return block + b"\x00" + stdin
 
     def input_tokens(self, args: Sequence[str] = (), stdin: bytes = b"") -> list[str]:
-        """The prompt's tail: one token per input byte and the end mark."""
+        """The prompt's tail: one token per input byte and the end mark.
+
+        Raises:
+            UsageError: for arguments of a token program, which takes none.
+        """
+        if args and not self.wasm and not self.wants_args:
+            raise UsageError(
+                f"{self.name}: a token program takes no arguments, only input; "
+                f"after it there is {' '.join(args)}"
+            )
         return [*map(isa.in_token, self.input_bytes(args, stdin)), isa.END_OF_INPUT]

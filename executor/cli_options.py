@@ -11,6 +11,7 @@ from compiler.errors import UsageError
 from executor.cli_where import explain_options, trace_options
 from executor.config import AUTO, ENGINES
 from executor.demo.options import add_options as add_demo_options
+from executor.process import say
 
 
 class _Parser(argparse.ArgumentParser):
@@ -18,6 +19,11 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def is_option(self, argument: str) -> bool:
+        """Whether an argument is spelled like one of the options here: ``--stdin=x``, ``-O2``."""
+        name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
+        return name in self._option_string_actions
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -33,7 +39,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    def add(name: str, text: str) -> argparse.ArgumentParser:
+    def add(name: str, text: str) -> _Parser:
         return verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
 
     run = add("run", "Run a program inside the model; exits with the program's exit code.")
@@ -111,9 +117,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
 
     add_demo_options(add("demo", "Watch a program at work inside the model."))
-    if arguments[:1] and arguments[0] in ("run", "trace", "explain", "check"):
-        return _split_dashes(parser.parse_args([_mark(argument) for argument in arguments]))
-    return parser.parse_args(arguments)
+    taking = {"run": run, "trace": trace, "explain": explain, "check": check}
+    if not (arguments[:1] and arguments[0] in taking):
+        return parser.parse_args(arguments)
+    return _split_dashes(
+        parser.parse_args([_mark(argument) for argument in arguments]), taking[arguments[0]]
+    )
 
 
 _DASHES = "\0"
@@ -124,7 +133,7 @@ def _mark(argument: str) -> str:
     return _DASHES if argument == "--" else argument
 
 
-def _split_dashes(options: argparse.Namespace) -> argparse.Namespace:
+def _split_dashes(options: argparse.Namespace, verb: _Parser) -> argparse.Namespace:
     """One ``--`` may stand before the file and one between it and the program's arguments."""
     if options.file == _DASHES:
         if not options.args:
@@ -132,6 +141,8 @@ def _split_dashes(options: argparse.Namespace) -> argparse.Namespace:
         options.file = options.args.pop(0)
     if options.args[:1] == [_DASHES]:
         del options.args[0]
+    else:
+        _warn_of_options(options, verb)
     options.args = ["--" if argument == _DASHES else argument for argument in options.args]
     values = vars(options).values()
     if any(_DASHES in value if isinstance(value, list) else value == _DASHES for value in values):
@@ -139,12 +150,26 @@ def _split_dashes(options: argparse.Namespace) -> argparse.Namespace:
     return options
 
 
+def _warn_of_options(options: argparse.Namespace, verb: _Parser) -> None:
+    """Say that what looks like an option of ours is an argument of the program."""
+    found = [argument for argument in options.args if verb.is_option(argument)]
+    if found:
+        say(
+            f"after {options.file} all goes to the program, {' '.join(found)} too; our own options "
+            f"go before it ({options.file} -- ... says that this is meant)"
+        )
+
+
 _FILE = "a .c, .cpp, .wat, .wasm or .tok file"
 
 
 def _program(parser: argparse.ArgumentParser, needed: bool = True) -> None:
     parser.add_argument("file", help=_FILE, nargs=None if needed else "?")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    parser.add_argument(
+        "args",
+        nargs=argparse.REMAINDER,
+        help="arguments for the program: all that follows the file; our own options go before it",
+    )
 
 
 def _report_options(parser: argparse.ArgumentParser, text: str) -> None:

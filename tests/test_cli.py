@@ -188,6 +188,36 @@ def test_two_dashes_may_stand_before_the_program_s_arguments(
 
 
 @pytest.mark.parametrize(
+    ("verb", "given", "said"),
+    [
+        ("run", ["x.c", "48", "--check"], "--check"),
+        ("trace", ["x.c", "--report", "-O2", "--colour"], "--report -O2"),
+        ("explain", ["--at", "3", "x.c", "--head=2.5"], "--head=2.5"),
+        ("check", ["x.c", "-5", "--", "--chec"], None),
+        ("run", ["x.c", "--", "--check"], None),
+        ("run", ["x.c", "--head", "2.5"], None),
+    ],
+)
+def test_an_option_behind_the_file_goes_to_the_program_with_a_word(
+    verb: str, given: list[str], said: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = cli.parse([verb, *given])
+    err = capsys.readouterr().err
+    assert options.args[-1] == given[-1]
+    if said is None:
+        assert err == ""
+    else:
+        assert err.count("\n") == 1 and f"after x.c all goes to the program, {said} too; " in err
+
+
+@pytest.mark.parametrize("verb", ["run", "trace", "explain", "check"])
+def test_a_token_program_takes_no_arguments(run: Run, verb: str) -> None:
+    code, out, err = run(verb, ROOT / "programs/add.tok", "4")
+    assert (code, out) == (125 if verb == "run" else 2, "")
+    assert "add.tok: a token program takes no arguments" in err and one_line(err)
+
+
+@pytest.mark.parametrize(
     ("call", "printed"),
     [("gcd(48, 36)", "12\n"), ("gcd(4294967295, 0)", "4294967295\n"), ("nothing()", "")],
 )

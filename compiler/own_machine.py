@@ -17,6 +17,7 @@ from compiler.facts import Facts
 from compiler.graph import Graph
 from compiler.own_softmax import softmax_bounds
 from compiler.placement import SECONDS, Sizes, place_graph
+from compiler.prune import useful
 from compiler.schedule import Plan
 from compiler.softmax import tie_break, with_softmax_weights
 
@@ -32,11 +33,13 @@ class OwnMachine:
         machine: with the configuration's ``exactness`` in words.
         placement: how its plan was found, in words.
         certificate: the longest sequence for which every number is exact; None without one.
+        unread: quantities that were left out, because no token score depends on them.
     """
 
     machine: Machine
     placement: str
     certificate: Limit | None
+    unread: tuple[str, ...]
 
 
 def build_own_machine(
@@ -46,7 +49,7 @@ def build_own_machine(
     seconds: float = SECONDS,
     softmax_tokens: int | None = None,
 ) -> OwnMachine:
-    """Place a graph and compute its weights.
+    """Place a graph and compute its weights, without what no token score depends on.
 
     Args:
         sizes: what the shape has to be; the smallest for what is left open.
@@ -57,6 +60,8 @@ def build_own_machine(
         UsageError: if the graph does not fit, or plain softmax would not be exact.
         GraphError: if the graph has a cycle.
     """
+    whole, graph = graph, useful(graph)
+    unread = tuple(name for name in whole.quantities if name not in graph.quantities)
     placement = place_graph(graph, sizes or Sizes(), seconds)
     machine = make_machine(graph, placement.plan)
     certificate, doubt = certified_tokens(graph, placement.plan)
@@ -77,7 +82,7 @@ def build_own_machine(
     if softmax_tokens is not None:
         config |= {"attention": "softmax"}
         machine = with_softmax_weights(machine, config, tie_break(softmax_tokens))
-    return OwnMachine(machine, placement.words, certificate)
+    return OwnMachine(machine, placement.words, certificate, unread)
 
 
 def certified_tokens(graph: Graph, plan: Plan) -> tuple[Limit | None, str]:

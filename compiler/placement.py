@@ -154,6 +154,11 @@ def _solved(graph: Graph, simple: Plan, seconds: float) -> Placement:
         size = smallest(graph, seconds, widest, workers=1)
     except NoPlanError:
         return Placement(simple, f"{SIMPLE}; the solver found nothing in {seconds:g} seconds")
+    except TransputerError as error:
+        raise TransputerError(
+            f"the solver's answer is no plan ({error}): this is a bug of ours, not of the machine\n"
+            "  --seconds 0 takes the simple placement"
+        ) from error
     return Placement(replace(size.plan, shape=size.shape), f"by the solver ({size.proved})")
 
 

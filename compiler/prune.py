@@ -8,6 +8,7 @@ programs that use the remaining opcodes.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from compiler.circle import Point
 from compiler.graph import ONE, POSITION, POSITION_SQUARED, Expr, Gate, Graph, Lookup, Node, Term
@@ -48,6 +49,12 @@ def prune(
     kept = [left for n in kept if (left := _without(n, zeros, zero))]
     scores = {t: _clean(e, zero) for t, e in scores.items()}
     return _rebuilt(graph, _useful(kept, scores), embedding, scores)
+
+
+def useful(graph: Graph) -> Graph:
+    """``graph`` without the quantities, heads and neurons on which no token score depends."""
+    nodes = _useful(list(graph.nodes.values()), graph.scores)
+    return _rebuilt(graph, nodes, graph.embedding, graph.scores)
 
 
 def _tested(node: Node, points: Mapping[str, Point], point: tuple[str, str]) -> set[str]:
@@ -187,16 +194,12 @@ def _rebuilt(
             for name, writers in node.partial.items()
             if name in node.reads()
         }
-        small.nodes[node.name] = _with_partial(node, partial)
+        small.nodes[node.name] = replace(node, partial=partial)
     for token, row in embedding.items():
         small.embedding[token] = {name: v for name, v in row.items() if name in small.inputs}
     small.scores.update(scores)
+    small.about = {n: words for n, words in graph.about.items() if n in {*kept, *names}}
+    small.places.update(graph.places)
     small.prefix = [token for token in graph.prefix if token in embedding]
     small.stops = [token for token in graph.stops if token in embedding]
     return small
-
-
-def _with_partial(node: Node, partial: Mapping[str, tuple[str, ...]]) -> Node:
-    if isinstance(node, Gate):
-        return Gate(node.name, node.gate, node.value, node.terms, partial)
-    return Lookup(node.name, node.query, node.key, node.values, node.mode, node.terms, partial)

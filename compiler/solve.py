@@ -115,7 +115,7 @@ class _Problem:
             for writer in writers[name]:
                 for time in range(self.shape.end):
                     self.model.add_implication(self.done[writer][time], born[name][time])
-            if name in self.graph.inputs:
+            if name in self.graph.inputs or not writers[name]:
                 self.model.add(born[name][0] == 1)
             erased[name] = self._steps(f"erased {name}")
             if name in scored:
@@ -140,7 +140,12 @@ class _Problem:
 
     def _slots(self) -> None:
         """What is not an integer needs its slot one half-layer sooner and longer."""
-        self.model.add(len(self.graph.inputs) <= self.width)
+        first: list[cp_model.LinearExprT] = [
+            self.born[name][0]
+            for name, quantity in self.graph.quantities.items()
+            if not quantity.integral or name in self.graph.inputs
+        ]
+        self.model.add(cp_model.LinearExpr.sum(first) <= self.width)
         for time in range(self.shape.end):
             occupied: list[cp_model.LinearExprT] = []
             for name, quantity in self.graph.quantities.items():

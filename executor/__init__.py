@@ -1,7 +1,7 @@
 """Runs programs inside a transformer: ``run``, ``run_batch``, ``check``, ``profile``, ``explain``.
 
-``load_model`` gives the transformer itself. ``generate`` runs machines that are not computers, see
-``docs/tutorial.md``.
+``load_model`` gives the transformer itself. ``generate`` runs machines that are not computers,
+``checkpoint_of`` makes a model of one and ``save_checkpoint`` writes it: see ``docs/tutorial.md``.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from executor.batch import BatchJob, BatchResult, run_batch
     from executor.checking import CheckResult, check
+    from executor.checkpoint import save_checkpoint
     from executor.inside import Explanation, explain
-    from executor.loading import load_model
+    from executor.loading import checkpoint_of, load_model
     from executor.machine_run import generate
     from executor.profiling import Profile, profile
     from executor.runner import RunResult, run
 
 __all__ = [
     "BatchJob", "BatchResult", "CheckResult", "Explanation", "Profile", "RunResult", "check",
-    "explain", "generate", "load_model", "profile", "run", "run_batch",
+    "checkpoint_of", "explain", "generate", "load_model", "profile", "run", "run_batch",
+    "save_checkpoint",
 ]  # fmt: skip
 
 _MODULES = {
@@ -31,12 +33,14 @@ _MODULES = {
     "Profile": "profiling",
     "RunResult": "runner",
     "check": "checking",
+    "checkpoint_of": "loading",
     "explain": "inside",
     "generate": "machine_run",
     "load_model": "loading",
     "profile": "profiling",
     "run": "runner",
     "run_batch": "batch",
+    "save_checkpoint": "checkpoint",
 }
 
 

@@ -84,7 +84,7 @@ def check_execution(
     """Run to the end, or to the first wrong token, and compare."""
     followed = follow(job.program, args, stdin, _chunks(execution))
     if followed.difference:
-        summary = f"differs after {execution.reader.n_tokens} tokens"
+        summary = f"differs after {execution.reader.n_tokens:,} tokens"
         return CheckResult(False, (followed.difference,), summary, None, None)
     return _compare(job, execution.result(), args, stdin, followed)
 
@@ -100,22 +100,22 @@ def _compare(
 ) -> CheckResult:
     program = job.program
     differences = [followed.difference] if followed.difference else []
-    compared = [f"{result.n_trace} tokens"]
+    compared = [f"{result.n_trace:,} tokens"]
     reference = None
     if program.wasm:
         from executor.reference import run_reference
 
         content = program.input_bytes(args, stdin)
         reference = run_reference(program.wasm, input=content, call=job.call, name=program.name)
-        compared.append(f"{len(result.output)} bytes of output")
+        compared.append(f"{len(result.output):,} bytes of output")
         if result.errors or reference.errors:
-            compared.append(f"{len(result.errors)} bytes of errors")
+            compared.append(f"{len(result.errors):,} bytes of errors")
         compared.append("exit code")
         differences += against(result, reference, job)
         # How deep calls can nest is each machine's own, so what was done on the way may differ.
         exhausted = result.trap == reference.trap == EXHAUSTED
         if reference.memory and not exhausted:
-            compared.append(f"{len(reference.memory)} bytes of memory")
+            compared.append(f"{len(reference.memory):,} bytes of memory")
             if not followed.difference:
                 tokens = program.input_tokens(args, stdin)
                 differences += _memory(program, tokens, followed.memory, reference.memory)

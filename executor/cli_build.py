@@ -8,10 +8,12 @@ from compiler.build import Machine
 from compiler.errors import UsageError
 from executor.checkpoint import save_checkpoint
 from executor.loading import checkpoint_of
+from executor.machine_run import PATIENCE
 from executor.process import patience
 
 SIZES = ("d_model", "heads", "layers", "d_ffn", "seconds")
 """Options for machines of somebody's own."""
+NO_STOP = f"\nno stop token: a run ends at --max-tokens, {PATIENCE:,} if that is not given"
 LIMITS = ("tokens", "memory", "calls")
 """Options for ``--softmax``."""
 
@@ -82,8 +84,14 @@ def _own(options: argparse.Namespace) -> tuple[Machine, str]:
         softmax_tokens=(options.tokens or SOFTMAX_TOKENS) if options.softmax else None,
     )
     config, shape = own.machine.config, own.machine.plan.shape
+    notes = "".join(
+        [
+            f"\nleft out, as no score depends on it: {', '.join(own.unread)}" if own.unread else "",
+            NO_STOP if not config["stop_tokens"] else "",
+        ]
+    )
     exact = f"exact for {config['max_tokens']:,} tokens; " if config["max_tokens"] else ""
     return own.machine, (
         f"d_model {shape.d_model}, {shape.n_heads} heads, {shape.n_layers} layers, d_ffn "
-        f"{shape.d_ffn}; placed {own.placement}\n{exact}{config['exactness']}"
+        f"{shape.d_ffn}; placed {own.placement}\n{exact}{config['exactness']}{notes}"
     )

@@ -10,9 +10,10 @@ from pathlib import Path
 from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint
 from executor.loading import open_checkpoint
-from executor.machine_run import MachineRun
+from executor.machine_run import PATIENCE, MachineRun
 from executor.process import Interrupts, say
 from executor.progress import ProgressLine
+from executor.runner import ASKED
 from executor.trace_file import STDOUT, TraceFile
 
 PROGRAMS_ONLY = (
@@ -52,10 +53,17 @@ def start_machine(options: argparse.Namespace, checkpoint: Checkpoint) -> Machin
         checkpoint,
         _prompt(options),
         engine=options.engine,
-        max_tokens=options.max_tokens,
+        max_tokens=options.max_tokens or PATIENCE,
+        limit_words=ASKED if options.max_tokens else _patience(checkpoint),
         keep_source=None if options.keep_source is None else Path(options.keep_source),
         say=say,
     )
+
+
+def _patience(checkpoint: Checkpoint) -> str:
+    """Why a run ends for which nobody said how long it may be."""
+    none = "none of them a stop token" if checkpoint.config.stop_tokens else "it has no stop token"
+    return f"{none}; --max-tokens N lets it write more"
 
 
 def run_machine(options: argparse.Namespace, checkpoint: Checkpoint) -> int:

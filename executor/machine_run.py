@@ -15,7 +15,10 @@ from executor.checkpoint import Checkpoint
 from executor.config import AUTO
 from executor.decode import Ids, extend_chunks, feed_chunks, make_engine
 from executor.loading import ModelSource, open_checkpoint
-from executor.runner import NO_TOKENS, length_limit
+from executor.runner import ASKED, NO_TOKENS, length_limit
+
+PATIENCE = 10_000
+"""Tokens after which the command line gives up a run for which nobody asked for more."""
 
 
 class MachineRun:
@@ -33,6 +36,7 @@ class MachineRun:
         *,
         engine: str = AUTO,
         max_tokens: int | None = None,
+        limit_words: str = ASKED,
         keep_source: Path | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
@@ -40,7 +44,7 @@ class MachineRun:
             prompt: tokens, or a text of tokens with white space between them.
             engine, keep_source, say: see :func:`executor.decode.make_engine`; ``auto`` is
                 ``torch`` for weights that are made for softmax.
-            max_tokens: written tokens after which to give up.
+            max_tokens: written tokens after which to give up. limit_words: what that limit is.
 
         Raises:
             UsageError: for a model that runs programs, an empty prompt, an unusable engine.
@@ -57,7 +61,7 @@ class MachineRun:
         self.checkpoint, self.n_tokens = checkpoint, 0
         self.ended = False
         self.prompt = array("i", ids)
-        self._limit, self._reason = length_limit(checkpoint, len(ids), max_tokens)
+        self._limit, self._reason = length_limit(checkpoint, len(ids), max_tokens, limit_words)
         if engine == AUTO and config.attention == "softmax":
             engine = "torch"
         options = {} if say is None else {"say": say}

@@ -37,6 +37,8 @@ TRAP_EXIT, LIMIT_EXIT, ERROR_EXIT = 134, 124, 125
 KEPT_TOKENS = 1 << 24
 """Tokens of a trace that are kept without being asked to; two bytes each, as a rule."""
 
+ASKED = "the limit of tokens that was asked for"
+
 NO_TOKENS = np.zeros(0, np.int32)
 
 
@@ -108,7 +110,7 @@ class RunResult:
         """The same as ids, in the chunks in which they came. Raises as ``trace`` does."""
         if self._tokens is None:
             raise UsageError(
-                f"the trace of {self.n_trace} tokens was not kept; keep_trace=True keeps it"
+                f"the trace of {self.n_trace:,} tokens was not kept; keep_trace=True keeps it"
             )
         return tuple(chunk.astype(np.int32) for chunk in self._tokens)
 
@@ -261,7 +263,7 @@ class Execution:
 
     def _stopped(self, reason: str) -> LimitError:
         return LimitError(
-            f"{self._program.name}: stopped after {self.reader.n_tokens} tokens: {reason}"
+            f"{self._program.name}: stopped after {self.reader.n_tokens:,} tokens: {reason}"
         )
 
     def result(self) -> RunResult:
@@ -323,16 +325,18 @@ class Execution:
 
 
 def length_limit(
-    checkpoint: Checkpoint, n_prompt: int, asked: int | None
+    checkpoint: Checkpoint, n_prompt: int, asked: int | None, words: str = ASKED
 ) -> tuple[int | None, str]:
-    """Length of trace at which to stop, and why there."""
+    """Length of trace at which to stop, and why there: ``words`` for the one that is ``asked``."""
     longest = checkpoint.config.max_tokens
-    reason = f"this model is made for {longest} tokens, prompt included"
-    if longest is not None and n_prompt >= longest:
-        raise LimitError(f"the prompt has {n_prompt} tokens; {reason}")
-    if longest is not None and (asked is None or longest - n_prompt <= asked):
+    if longest is None:
+        return asked, words
+    reason = f"this model is made for {longest:,} tokens, prompt included"
+    if n_prompt >= longest:
+        raise LimitError(f"the prompt has {n_prompt:,} tokens; {reason}")
+    if asked is None or longest - n_prompt <= asked:
         return longest - n_prompt, reason
-    return asked, "the limit of tokens that was asked for"
+    return asked, words
 
 
 def run(

@@ -65,7 +65,7 @@ def test_every_run_is_for_itself(tmp_path: Path, endless: Path) -> None:
     assert results[0].result == run(programs[0], keep_trace=False)
     assert [result.output[:2] for result in results[1:5]] == [b"\x08", b"h\n", b"", b"h\n"]
     errors = [str(result.error) for result in results if result.error]
-    assert "stopped after 20000 tokens" in errors[0]
+    assert "stopped after 20,000 tokens" in errors[0]
     assert errors[1] == "the process of this run has died (exit code 3)"
     assert "nowhere.c: no such file" in errors[2]
     assert errors[3] == "the process of this run has died (SIGKILL)"

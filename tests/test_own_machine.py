@@ -19,10 +19,12 @@ from compiler.graph import Graph
 from compiler.own_machine import build_own_machine
 from compiler.own_softmax import softmax_bounds
 from compiler.placement import Sizes, earliest, place_graph, simple_plan
+from compiler.prune import useful
 from compiler.schedule import check_plan
 from executor import generate
 from executor.decode import make_engine
 from executor.loading import checkpoint_of
+from executor.machine_run import PATIENCE
 from programs.machines import verbs
 from small_graphs import Small, small_graphs
 
@@ -152,6 +154,58 @@ def test_solver_is_never_wider_than_the_simple_placement() -> None:
         assert check_plan(graph, solved.plan) == []
         assert "proved" in solved.words
         assert solved.plan.shape.d_model <= simple.shape.d_model
+
+
+@given(small_graphs(exponent=3, means=True))
+@settings(max_examples=8, deadline=None, database=None)
+def test_the_solver_places_any_graph(small: Small) -> None:
+    """Whatever of it is read or not, and whatever begins where inputs end."""
+    pytest.importorskip("ortools")
+    for graph in (small.graph, useful(small.graph)):
+        assert check_plan(graph, place_graph(graph, Sizes(), seconds=2).plan) == []
+
+
+def sum_of_an_input(n_idle: int) -> Graph:
+    """A mean that begins in the half-layer in which all inputs but one end."""
+    graph = Graph()
+    graph.token("a", **{graph.input(f"i{n}").name: n for n in range(5)})
+    i = [graph.quantities[f"i{n}"] for n in range(5)]
+    (found,) = graph.fetch_marked("found", i[0] + i[1] + i[2] + i[3], {"i": i[4]})
+    graph.score("a", graph.running_sum("total", i[0]) + found)
+    for n in range(n_idle):
+        graph.input(f"idle {n}")
+        graph.linear(f"spare {n}")
+    return graph
+
+
+@pytest.mark.parametrize("n_idle", [0, 2])
+def test_what_nobody_reads_takes_no_room(n_idle: int) -> None:
+    pytest.importorskip("ortools")
+    place_graph(sum_of_an_input(n_idle), Sizes(), seconds=2)
+    own_machine = build_own_machine(sum_of_an_input(n_idle), seconds=2)
+    idle = {f"{kind} {n}" for n in range(n_idle) for kind in ("idle", "spare")}
+    assert set(own_machine.unread) == idle
+    least = build_own_machine(sum_of_an_input(0), seconds=2).machine.plan.shape
+    assert own_machine.machine.plan.shape == least
+
+
+def test_build_says_what_it_leaves_out_and_that_nothing_stops(tmp_path: Path) -> None:
+    text = "from compiler.graph import Graph\n\ndef machine():\n    g = Graph()\n"
+    text += "    g.input('idle')\n    g.token('a')\n    g.score('a', g.one)\n    return g\n"
+    file = tmp_path / "forever.py"
+    file.write_text(text)
+    code, out, _ = transputer("build", "--machine", file, "--seconds", 0, "--out", tmp_path / "m")
+    assert code == 0
+    assert "left out, as no score depends on it: idle\nno stop token: a run ends at" in out
+    run = ("run", "--model", tmp_path / "m", "--engine", "hull", "--prompt", "a")
+    code, out, err = transputer(*run)
+    assert code == 124 and len(out.split()) == PATIENCE
+    assert err == (
+        "transputer: error: stopped after 10,000 tokens: it has no stop token; --max-tokens N lets "
+        "it write more\n"
+    )
+    code, out, err = transputer(*run, "--max-tokens", PATIENCE + 1)
+    assert code == 124 and len(out.split()) == PATIENCE + 1 and "that was asked for" in err
 
 
 def memory_graph() -> Graph:

@@ -176,7 +176,7 @@ def test_a_run_that_reaches_a_limit_is_reported_up_to_there(tmp_path: Path) -> N
     code, out, err = transputer(
         "trace", "--report", "--max-tokens", 20000, "--stdin", "/dev/null", path
     )
-    assert code == 2 and "stopped after 20000 tokens" in err
+    assert code == 2 and "stopped after 20,000 tokens" in err
     assert out.splitlines()[1].split()[1] == "20,000" and f"{path}:2  for" in out
 
 

@@ -258,7 +258,7 @@ def test_a_terminal_sees_progress_and_a_pipe_does_not(endless: Path) -> None:
         pass
     os.close(master)
     assert process.wait(20) == 124
-    assert b"tokens/s" in seen and b" MB" in seen and b"stopped after 6000 tokens" in seen
+    assert b"tokens/s" in seen and b" MB" in seen and b"stopped after 6,000 tokens" in seen
 
 
 # --- trace files ------------------------------------------------------------------------------

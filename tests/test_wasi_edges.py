@@ -105,7 +105,7 @@ def test_an_endless_loop_is_stopped(tmp_path: Path) -> None:
     path = c_file(tmp_path, 'puts("once"); for (volatile int i = 0;; i++) {}')
     code, out, err = transputer("run", "--max-tokens", 100_000, path)
     assert (code, out) == (124, "once\n")
-    assert "stopped after 100000 tokens: the limit of tokens that was asked for" in err
+    assert "stopped after 100,000 tokens: the limit of tokens that was asked for" in err
 
 
 def test_any_byte_comes_in_and_goes_out(tmp_path: Path) -> None:

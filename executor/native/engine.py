@@ -166,7 +166,10 @@ class NativeEngine:
         if code == OUT_OF_MEMORY:
             return LimitError(f"out of memory after {len(self):,} tokens")
         if code == TOO_LONG:
-            return LimitError(f"the native engine holds at most {MOST_TOKENS:,} tokens")
+            return LimitError(
+                f"stopped after {len(self):,} tokens, prompt included: the native engine holds no "
+                "more"
+            )
         return TransputerError(f"a number that is not finite after {len(self):,} tokens")
 
 

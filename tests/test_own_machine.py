@@ -300,7 +300,7 @@ def test_softmax_writes_what_hard_attention_does_wherever_it_is_proved(examples:
         checkpoint = checkpoint_of(machine)
         tokens = [*small.tokens, *small.graph.embedding, *reversed(small.tokens)]
         rows = make_model(checkpoint)(torch.tensor([checkpoint.encode(tokens)]))[0]
-        oracle, logits = Evaluator(small.graph, machine.plan.times), small.graph.logits()
+        oracle, logits = Evaluator(machine.graph, machine.plan.times), machine.graph.logits()
         for token, found in zip(tokens, rows.argmax(dim=-1).tolist(), strict=True):
             oracle.feed(token)
             chosen, best = (logits[t] for t in (checkpoint.vocabulary[found], oracle.best()))

@@ -114,6 +114,7 @@ def test_the_default_machine_is_recognised() -> None:
     assert "general" not in text and "and 0 numbers of 8 bytes" in text
     assert "specialised code: " in text and "the current token: " in text
     assert "it decides about most gates" in text and "how far back" in text
+    assert "no path got shorter" in text and "by the paths that read them" in text
 
 
 def test_memory_grows_by_at_most_eight_bytes_a_token() -> None:

@@ -83,6 +83,7 @@ class Paths:
 
     Attributes:
         early: for each class of the current token what can be done before more is known.
+        joined: classes of the fetched token where a split would not have made paths shorter.
         leaves: by group, class of the fetched token and class of the latest one: by distance.
     """
 
@@ -99,6 +100,7 @@ class Paths:
         self.groups = [self._group(own, self.latest and not i) for i, own in enumerate(members)]
         self.leaves: dict[tuple[int, int, int], dict[int, Leaf]] = {}
         self._made: dict[State, Leaf] = {}
+        self.joined: set[int] = set()
         self._join()
         self._walk()
 
@@ -190,6 +192,7 @@ class Paths:
                 whole = self._leaf((0, y, 0, 1))
                 if sum(parts) >= GAIN * len(parts) * whole.length:
                     self._made[0, y, 0, 1] = whole
+                    self.joined.add(y)
                     continue
                 last[y] = classes
             self._made |= zip(states, leaves, strict=True)
@@ -222,7 +225,10 @@ class Paths:
         group, y, last, distance = state
         other = self._at(self._fetched(group, y), self.splits.last[y][last], distance, False)
         joined = self._end(other, state, True)
-        return leaf if leaf.length < GAIN * joined.length else joined
+        if leaf.length < GAIN * joined.length:
+            return leaf
+        self.joined.add(y)
+        return joined
 
     def _end(self, tail: Tail, state: State, far: bool) -> Leaf:
         """Effects and output of a path."""

@@ -122,6 +122,9 @@ def _described(splits: Splits, paths: Paths, n_lines: int) -> Iterator[str]:
         )
     for name in splits.extremes:
         yield f"  how far back the latest key of {name} is, and which of its tokens that is"
+    if paths.joined:
+        count = len(paths.joined)
+        yield f"  not split on that for {count} classes of fetched tokens: no path got shorter"
     for name in shared.refreshed:
         yield f"  {name}: key 0 of tokens that write nothing is remembered, its values come later"
     for name, values in shared.late.items():

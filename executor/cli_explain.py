@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -22,7 +20,7 @@ from executor.inside.forward import TOP
 from executor.inside.record import Enough, Record, record_machine, record_run, record_trace
 from executor.inside.text import Line, View, describe
 from executor.loading import open_checkpoint
-from executor.process import patience, say
+from executor.process import patience, say, screen_width
 from executor.progress import ProgressLine
 from executor.replay import DIVISION_TOKENS
 from executor.runner import Limits
@@ -32,8 +30,8 @@ LONGEST = DIVISION_TOKENS
 """Most tokens of an instruction."""
 MOST = 4096
 """Positions that can be explained at once."""
-NARROWEST, PIPED, WIDEST = 60, 80, 120
-"""Columns of text: at least, where nobody says, at most."""
+PIPED, WIDEST = 80, 120
+"""Columns of text: where nobody says, at most."""
 
 
 def explain_verb(options: argparse.Namespace) -> int:
@@ -162,9 +160,7 @@ def _view(options: argparse.Namespace, checkpoint: Checkpoint) -> View:
     if options.head and options.layer not in (None, layer):
         raise UsageError("--layer and --head name different layers")
     _check_head(checkpoint, layer, head)
-    width = PIPED
-    if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        width = min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
+    width = min(screen_width() or PIPED, WIDEST)
     return View(width, options.all, layer, head)
 
 

@@ -75,7 +75,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     trace_options(trace)
     _report_options(trace, "print where the tokens go, by function and line, not the instructions")
-    _program(trace)
+    trace.add_argument("--prompt", help=argparse.SUPPRESS)  # refused with a word on what to use
+    _program(trace, needed=False)
 
     explain = add("explain", "Look inside the model where it writes a token: heads, slots, logits.")
     explain.add_argument(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint
+from executor.cli_machine import own_machine
 from executor.cli_run import (
     compile_job,
     read_input,
@@ -17,7 +20,12 @@ from executor.cli_run import (
 )
 from executor.files import write_atomically
 from executor.loading import open_checkpoint
-from executor.process import patience
+from executor.process import patience, screen_width
+
+if TYPE_CHECKING:
+    from compiler.program import Program
+    from executor.decode import Ids
+    from executor.replay import Step
 
 
 def compile_verb(options: argparse.Namespace) -> int:
@@ -44,29 +52,51 @@ def compile_verb(options: argparse.Namespace) -> int:
 
 
 def trace_verb(options: argparse.Namespace) -> int:
-    """One line per executed instruction, as the model writes it or from a file."""
-    from executor.listing import listing
-    from executor.seek import Excerpt, Part
-    from executor.trace_file import unended
+    """One line per executed instruction, as the model writes it or from a file.
 
+    Raises:
+        UsageError: for a machine of somebody's own, which executes none.
+    """
+    if own_machine(options) is not None:
+        raise UsageError(
+            "trace shows the instructions of programs, and this model reads tokens of its own: "
+            "transputer run prints what it writes, transputer explain what goes on inside"
+        )
     job = compile_job(options)
     warn_of_debug_information(job.program)
     if options.report or options.json:
         from executor.cli_report import trace_report
 
         return trace_report(options, job)
-    part = Part(options.at, options.instruction, options.count)
-    vocabulary, chunks = trace_chunks(options, job)
+    return _list(options, job.program, *trace_chunks(options, job))
+
+
+def _list(
+    options: argparse.Namespace,
+    program: Program,
+    vocabulary: tuple[str, ...],
+    chunks: Iterable[Ids],
+) -> int:
+    from executor.listing import cut, numbered_listing, own
+    from executor.seek import Excerpt, Part
+    from executor.trace_file import unended
+
+    all_steps = None if options.source else options.count
     with patience("going to that place of the trace"):
-        excerpt = Excerpt(job.program, vocabulary, chunks, part)
-    state = excerpt.state
+        excerpt = Excerpt(
+            program, vocabulary, chunks, Part(options.at, options.instruction, all_steps)
+        )
+    state, width = excerpt.state, screen_width()
+    steps: Iterator[tuple[int, Step]] = enumerate(excerpt, state.n_steps)
+    if options.source:
+        steps = islice(((n, step) for n, step in steps if own(step)), options.count)
     try:
-        for line in listing(excerpt, state.n_steps):
+        for line in numbered_listing(steps, width, sources=bool(program.wasm)):
             print(line)
     finally:
-        if state.reader.pending:
-            print(f"{state.n_steps:>8}  unfinished: {' '.join(state.reader.pending)}")
-    if excerpt.unended:
+        if state.reader.pending and not options.source:
+            print(cut(f"{state.n_steps:>8}  unfinished: {' '.join(state.reader.pending)}", width))
+    if excerpt.unended and options.count is None:
         raise unended(options.trace, state.reader.n_tokens)
     return 0
 

@@ -111,3 +111,8 @@ def trace_options(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--at", metavar="N", type=index, help="begin where token N is written")
     where.add_argument("--instruction", metavar="K", type=index, help="begin with instruction K")
     where.add_argument("--count", metavar="M", type=index, help="show M instructions")
+    where.add_argument(
+        "--source",
+        action="store_true",
+        help="only instructions that a line of your own files is for, no library",
+    )

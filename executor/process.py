@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
+import shutil
 import signal
 import sys
 import threading
@@ -25,6 +27,14 @@ def resident_bytes() -> int:
     except OSError:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
+
+
+def screen_width(narrowest: int = 60) -> int | None:
+    """Columns of the terminal that standard output is, at least ``narrowest``; None for a file or
+    pipe, unless COLUMNS says how wide that is."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return max(shutil.get_terminal_size().columns, narrowest)
+    return None
 
 
 class Interrupts(Managed):

@@ -75,6 +75,33 @@ def test_a_trace_shows_each_line_once_until_it_changes(here: Path, opt: str) -> 
     assert " divide.c:2 " in lines[-1] and "trap(divide_by_zero)" in lines[-1]
 
 
+def test_a_trace_of_the_source_leaves_libraries_out(here: Path) -> None:
+    Path("divide.c").write_text(DIVIDE)
+    options = ("trace", "--stdin", "/dev/null")
+    rows = transputer(*options, "divide.c")[1].splitlines()
+    code, shown, _ = transputer(*options, "--source", "divide.c")
+    own = shown.splitlines()
+    assert code == 0 and [row for row in rows if "divide.c:" in row] == own
+    assert 2 < len(own) < len(rows) / 2
+    first_row = next(row for row in own if row.split()[0].isdecimal())
+    some = transputer(*options, "--source", "--count", 2, "divide.c")[1].splitlines()
+    assert first_row in some and sum(row.split()[0].isdecimal() for row in some) == 2
+
+
+@pytest.mark.parametrize("width", [80, 110, 130, 150, 170])
+def test_a_trace_fits_the_screen_and_its_columns_stay(
+    here: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    Path("divide.c").write_text(DIVIDE)
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = transputer("trace", "--stdin", "/dev/null", "divide.c")[1]
+    rows = [row for row in shown.splitlines() if row.split()[0].isdecimal()]
+    assert max(map(len, shown.splitlines())) <= width
+    consts = [row for row in rows if "  i32.const " in row]
+    assert len(consts) > 20
+    assert len({row.rindex("commit(+1") for row in consts}) == 1
+
+
 def test_a_module_brings_its_own_line_table(here: Path) -> None:
     Path("divide.c").write_text(DIVIDE)
     Path("divide.wasm").write_bytes(compile_program("divide.c", opt="-O0").wasm)

@@ -65,10 +65,16 @@ def draw_plan(graph: Graph, plan: Plan, file: str | os.PathLike[str]) -> Path:
 
 
 def picture_path(file: str | os.PathLike[str]) -> Path:
-    """Where a picture goes. Raises UsageError for a name that ends in none of ``FORMATS``."""
+    """Where a picture goes.
+
+    Raises:
+        UsageError: for a name that ends in none of ``FORMATS``, or in a folder that is not there.
+    """
     path = Path(file)
     if path.suffix not in FORMATS:
         raise UsageError(f"{path}: a picture ends in one of {', '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}")
     return path
 
 

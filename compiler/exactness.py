@@ -107,6 +107,10 @@ class Analysis:
         """For each case the range of every quantity, complete."""
         return {walk.case.name: walk.state for walk in self._walks}
 
+    def values(self, expr: Expr) -> Range:
+        """The range of a linear form of one token, over all cases."""
+        return _union(piece for walk in self._walks for (piece,) in self._pieces(walk, expr))
+
     def cases_of(self, token: str, values: Mapping[str, int | Fraction]) -> list[str]:
         """The cases to which a token with these values of all quantities belongs."""
         return [walk.case.name for walk in self._walks if _belongs(walk.case, token, values)]

@@ -109,6 +109,11 @@ def _number(value: object) -> float:
             f"{value} is no number; a comparison of quantities is made now, not at every token",
             "let neurons compare: graph.function(NAME, quantity, {6: 0, 7: 1, 8: 0}) is 1 at 7",
         )
+    if isinstance(value, list | tuple) and any(isinstance(one, Expr) for one in value):
+        raise GraphError(
+            f"{value!r} is a list of quantities, not one: a lookup gives a list, even of one",
+            "write a comma: (found,) = graph.fetch_position(...)",
+        )
     if not isinstance(value, SupportsFloat) or not isfinite(value):
         raise GraphError(f"{value!r} is neither a finite number nor an expression of quantities")
     return value  # type: ignore[return-value]

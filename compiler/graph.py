@@ -178,8 +178,9 @@ class Graph(GraphCore):
         """A memory: fetch from the latest token that wrote at index ``at``.
 
         A token with ``where`` = 1 writes at ``index``, a number that is at least 0; one with 0
-        writes nothing. Where nothing was written at ``at`` the nearest index that was answers, or
-        a token that writes nothing: fetch ``index`` too if that can happen.
+        writes nothing. A machine where it may be another number is refused when it is built.
+        Where nothing was written at ``at`` the nearest index that was answers, or a token that
+        writes nothing: fetch ``index`` too if that can happen.
 
         Keys are (2k, -k²) with k = ``index`` + 1, and 0 for tokens that write nothing.
 
@@ -189,6 +190,7 @@ class Graph(GraphCore):
         >>> (found,) = graph.fetch_written("m", number, values, index=number, where=writes)
         """
         key = self.relu(f"{name}.key", where, times=index + 1)
+        self.flags[name] = as_expr(where)
         squared = self.relu(f"{name}.squared", key, times=key)
         return self.lookup(name, query=(at + 1, 1), key=(2 * key, -squared), values=values)
 
@@ -256,6 +258,13 @@ class Graph(GraphCore):
         """
         if len(points) < 2:
             raise GraphError(f"function {name!r} needs at least two points")
+        broken = [place for place in points if not float(place).is_integer()]
+        if broken:
+            raise GraphError(
+                f"function {name!r} has a point at {broken[0]}; points are integers",
+                "multiply what it is a function of: 2 * x is an integer where x is a half",
+            )
+        of = as_expr(of)
         total = self.linear(name)
         places = sorted(points)
         slopes = [0.0]

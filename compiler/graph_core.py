@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
@@ -45,9 +46,14 @@ class Lookup:
     terms: tuple[Term, ...]
     partial: Partial = field(default_factory=dict)
 
+    @property
+    def forms(self) -> tuple[Expr, ...]:
+        """What it projects the stream to: two of a query, two of a key, and the values."""
+        return (*self.query, *self.key, *self.values)
+
     def reads(self) -> set[str]:
         """Names of all quantities that the head's projections touch."""
-        return {n for e in (*self.query, *self.key, *self.values) for n in e.terms}
+        return {n for e in self.forms for n in e.terms}
 
 
 @dataclass(frozen=True)
@@ -60,9 +66,14 @@ class Gate:
     terms: tuple[Term, ...]
     partial: Partial = field(default_factory=dict)
 
+    @property
+    def forms(self) -> tuple[Expr, Expr]:
+        """What it projects the stream to: gate and value."""
+        return self.gate, self.value
+
     def reads(self) -> set[str]:
         """Names of all quantities that the neuron's two projections touch."""
-        return {n for e in (self.gate, self.value) for n in e.terms}
+        return {n for e in self.forms for n in e.terms}
 
 
 Node = Lookup | Gate
@@ -80,6 +91,7 @@ class GraphCore:
         prefix: tokens that stand before every prompt.
         stops: tokens that end what the machine writes.
         about: what quantities and nodes are, in words, for readers.
+        flags: what has to be 0 or 1 at every token, by the name of the head that needs it.
         places: the lines that defined quantities and nodes, for messages.
     """
 
@@ -91,6 +103,7 @@ class GraphCore:
     prefix: list[str] = field(default_factory=list)
     stops: list[str] = field(default_factory=list)
     about: dict[str, str] = field(default_factory=dict)
+    flags: dict[str, Expr] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -111,7 +124,7 @@ class GraphCore:
         """
         if name in self.quantities:
             raise GraphError(f"quantity {name!r} is defined twice{self._defined(name)}")
-        if not name or ", " in name:
+        if not isinstance(name, str) or not name or ", " in name:
             raise GraphError(
                 f"{name!r} is no name for a quantity",
                 "a name is not empty, and commas with a space stand between names",
@@ -123,6 +136,10 @@ class GraphCore:
 
     def input(self, name: str) -> Quantity:
         """A slot that the embedding sets; what a token does not mention is zero."""
+        if name == "spelling":
+            raise GraphError(
+                "an input cannot be called 'spelling', which is the first argument of token(...)"
+            )
         quantity = self.linear(name)
         self.inputs.append(name)
         return quantity
@@ -138,7 +155,8 @@ class GraphCore:
         {'verb': 1}
         """
         if spelling in self.embedding:
-            raise GraphError(f"token {spelling!r} is defined twice")
+            before = self._defined(spelling, "token")
+            raise GraphError(f"token {spelling!r} is defined twice{before}")
         fixed = {ONE, POSITION, POSITION_SQUARED} & set(values)
         unknown = set(values) - set(self.inputs)
         if unknown or fixed:
@@ -153,17 +171,25 @@ class GraphCore:
             if set(as_expr(value).terms) - {ONE}:
                 raise GraphError(f"token {spelling!r}: {name} is no number")
         self.embedding[spelling] = numbers
+        self.places[f"token {spelling}"] = _caller()
 
     def score(self, spelling: str, value: Expr | float) -> None:
         """The logit of a token: the token with the greatest is written next.
 
         A token without a score is never written.
         """
-        if spelling not in self.embedding or spelling in self.scores:
-            raise GraphError(f"token {spelling!r} is unknown or already has a score")
+        if spelling not in self.embedding:
+            raise GraphError(
+                f"a score for token {spelling!r}, which is unknown",
+                f"{close(spelling, self.embedding)}graph.token(...) defines tokens",
+            )
+        if spelling in self.scores:
+            before = self._defined(spelling, "score")
+            raise GraphError(f"token {spelling!r} has a score already{before}")
         expr = as_expr(value)
         self._known(f"the score of token {spelling!r}", set(expr.terms))
         self.scores[spelling] = expr
+        self.places[f"score {spelling}"] = _caller()
 
     def describe(self, words: Mapping[str, str]) -> None:
         """Say what quantities are and what heads fetch: ``{"top": "the top of the stack"}``.
@@ -203,9 +229,10 @@ class GraphCore:
                 "make quantities with the input, linear, relu, ... of this graph",
             )
 
-    def _defined(self, name: str) -> str:
+    def _defined(self, name: str, *kinds: str) -> str:
         """Where the first of two definitions is."""
-        place = self.places.get(f"quantity {name}") or self.places.get(f"node {name}")
+        places = [self.places.get(f"{kind} {name}") for kind in kinds or ("quantity", "node")]
+        place = next(filter(None, places), None)
         return f" (before in {place})" if place else ""
 
     def dependencies(self) -> dict[str, set[str]]:
@@ -257,6 +284,12 @@ class GraphCore:
     def scored(self) -> set[str]:
         """Quantities that the token scores read."""
         return {name for expr in self.logits().values() for name in expr.terms}
+
+
+def close(name: str, known: Iterable[str]) -> str:
+    """A question for a message: whether the one that is nearly spelled so is meant."""
+    found = get_close_matches(name, known, n=1)
+    return f"did you mean {found[0]!r}? " if found else ""
 
 
 def spelled(tokens: Iterable[str]) -> str:

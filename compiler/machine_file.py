@@ -16,6 +16,7 @@ from types import ModuleType
 
 from compiler.errors import CompileError, GraphError, Place, TransputerError, UsageError
 from compiler.graph import Graph
+from compiler.graph_core import close
 
 FUNCTION = "machine"
 SUFFIX = ".py"
@@ -116,6 +117,10 @@ def _explained(path: Path) -> Iterator[None]:
         raise CompileError(f"not valid Python: {error.msg}", place) from None
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        if isinstance(error, AttributeError | NameError) and isinstance(error.name, str):
+            known = dir(error.obj) if isinstance(error, AttributeError) else ()
+            found = close(error.name, known).strip()
+            raise CompileError(reason, _line(error, path), found) from None
         raise CompileError(reason, _line(error, path)) from None
 
 

@@ -6,21 +6,29 @@ configuration says for how many tokens it is exact, or that nobody knows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from compiler.build import Machine, make_machine
 from compiler.certificate import MOST_TOKENS, Limit
 from compiler.certify import greatest, inexact
-from compiler.errors import UsageError
+from compiler.errors import CompileError, UsageError
 from compiler.exactness import Analysis, Need
 from compiler.facts import Facts
 from compiler.graph import Graph
 from compiler.own_softmax import softmax_bounds
 from compiler.placement import SECONDS, Sizes, place_graph
 from compiler.prune import useful
+from compiler.ranges import DOUBLE_BITS
 from compiler.schedule import Plan
+from compiler.score_bits import UNKNOWN
 from compiler.softmax import tie_break, with_softmax_weights
 
+MAY_NEED_MORE = f"may need more than {DOUBLE_BITS} bits"
+
+FINEST = 2**40
+"""Nobody means a number that is a multiple of less than the inverse of this."""
 LEAST_TOKENS = 16
 """A machine that is not exact for so many more than its first tokens has no certificate."""
 
@@ -59,15 +67,20 @@ def build_own_machine(
     Raises:
         UsageError: if the graph does not fit, or plain softmax would not be exact.
         GraphError: if the graph has a cycle.
+        CompileError: if a memory's ``where`` may be something else than 0 or 1.
     """
     whole, graph = graph, useful(graph)
     unread = tuple(name for name in whole.quantities if name not in graph.quantities)
     placement = place_graph(graph, sizes or Sizes(), seconds)
+    _check_flags(graph, placement.plan)
     machine = make_machine(graph, placement.plan)
     certificate, doubt = certified_tokens(graph, placement.plan)
     tokens, words = None, f"not certified: {doubt}"
     if certificate is not None:
-        tokens, words = certificate.value, f"limit: {certificate.beyond}"
+        tokens = certificate.value
+        words = f"limit: {certificate.beyond}" if certificate.beyond else "no limit is known"
+    if (number := _awkward(graph)) is not None:
+        words += f"; {number} is no binary fraction, as halves and quarters are"
     if softmax_tokens is not None:
         if certificate is None:
             raise UsageError(f"no softmax weights: the machine is {words}")
@@ -85,6 +98,35 @@ def build_own_machine(
     return OwnMachine(machine, placement.words, certificate, unread)
 
 
+def _awkward(graph: Graph) -> float | None:
+    """A number of the graph that binary fractions only come near."""
+    rows: list[Mapping[str, float]] = [*graph.embedding.values()]
+    rows += [form.terms for form in graph.scores.values()]
+    for node in graph.nodes.values():
+        rows += [form.terms for form in node.forms]
+        rows.append({term.target: term.coefficient for term in node.terms})
+    numbers = (number for row in rows for number in row.values())
+    return next((n for n in numbers if Fraction(n).denominator > FINEST), None)
+
+
+def _check_flags(graph: Graph, plan: Plan) -> None:
+    """Refuses a memory that a token may write at another index than it says."""
+    if not graph.flags:
+        return
+    analysis = Analysis(graph, plan, Facts(len(graph.prefix) + LEAST_TOKENS))
+    for name, flag in graph.flags.items():
+        found = analysis.values(flag)
+        broken = found.grain is None or found.grain < 0
+        if found.low < 0 or found.high > 1 or broken:
+            more = ", with fractions" if broken else ""
+            raise CompileError(
+                f"where={flag} of {name!r} has to be 0 or 1 at every token; it ranges from "
+                f"{float(found.low):g} to {float(found.high):g}{more}",
+                graph.places.get(f"node {name}"),
+                "graph.function(NAME, flag, {0: 0, 1: 1}) makes 0 or 1 of any integer",
+            )
+
+
 def certified_tokens(graph: Graph, plan: Plan) -> tuple[Limit | None, str]:
     """How long a sequence may be for all numbers to be exact, or None and why it is not known."""
     prefix = tuple(graph.prefix)
@@ -95,8 +137,12 @@ def certified_tokens(graph: Graph, plan: Plan) -> tuple[Limit | None, str]:
     least = len(prefix) + LEAST_TOKENS
     problems = needs(least)
     if problems:
-        return None, f"{problems[0].what} may need more than 53 bits"
+        return None, f"{problems[0].what} {MAY_NEED_MORE}"
     tokens = greatest(lambda n: not needs(n), least, MOST_TOKENS)
     beyond = needs(tokens + 1)
-    reason = f"{beyond[0].what} needs {beyond[0].bits} bits" if beyond else "none that is known"
-    return Limit(tokens, reason), ""
+    return Limit(tokens, _words(beyond[0]) if beyond else ""), ""
+
+
+def _words(need: Need) -> str:
+    known = need.bits < UNKNOWN
+    return f"{need.what} needs {need.bits} bits" if known else f"{need.what} {MAY_NEED_MORE}"

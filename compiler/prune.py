@@ -199,6 +199,7 @@ def _rebuilt(
         small.embedding[token] = {name: v for name, v in row.items() if name in small.inputs}
     small.scores.update(scores)
     small.about = {n: words for n, words in graph.about.items() if n in {*kept, *names}}
+    small.flags = {n: expr for n, expr in graph.flags.items() if n in names}
     small.places.update(graph.places)
     small.prefix = [token for token in graph.prefix if token in embedding]
     small.stops = [token for token in graph.stops if token in embedding]

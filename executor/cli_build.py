@@ -13,6 +13,7 @@ from executor.process import patience
 
 SIZES = ("d_model", "heads", "layers", "d_ffn", "seconds")
 """Options for machines of somebody's own."""
+UNCERTIFIED = "\nit runs, but engines may differ: keep numbers integers, or halves and quarters"
 NO_STOP = f"\nno stop token: a run ends at --max-tokens, {PATIENCE:,} if that is not given"
 LIMITS = ("tokens", "memory", "calls")
 """Options for ``--softmax``."""
@@ -25,6 +26,10 @@ def build_verb(options: argparse.Namespace) -> int:
     for name in LIMITS:
         if getattr(options, name) and not options.softmax:
             raise UsageError(f"--{name} is for --softmax: hard attention needs no such choice")
+    if options.draw:
+        from compiler.draw import picture_path
+
+        picture_path(options.draw)  # before the solver is at work
     own = options.machine not in ("default", "base")
     for name in SIZES:
         if getattr(options, name) is not None and not own:
@@ -87,6 +92,7 @@ def _own(options: argparse.Namespace) -> tuple[Machine, str]:
     notes = "".join(
         [
             f"\nleft out, as no score depends on it: {', '.join(own.unread)}" if own.unread else "",
+            "" if own.certificate else UNCERTIFIED,
             NO_STOP if not config["stop_tokens"] else "",
         ]
     )

@@ -107,11 +107,14 @@ def _prompt(options: argparse.Namespace) -> str:
         raise UsageError("a machine of your own takes no arguments, only a prompt")
     if options.prompt is not None and options.file is not None:
         raise UsageError("a prompt and a file of tokens: leave out one of the two")
-    if options.prompt is not None:
+    if options.prompt not in (None, STDOUT):
         return str(options.prompt)
+    if options.prompt == STDOUT:
+        options.file = "-"
     if options.file is None:
         raise UsageError(
-            f'this model reads tokens: {options.verb} --model DIR --prompt "..." or a file'
+            f'this model reads tokens: {options.verb} --model DIR --prompt "...", or a file, or - '
+            "for standard input"
         )
     from compiler.frontend import SUFFIXES
 

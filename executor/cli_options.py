@@ -43,9 +43,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         return verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
 
     run = add("run", "Run a program inside the model; exits with the program's exit code.")
-    run.add_argument(
-        "--prompt", metavar="TOKENS", help="tokens for a machine of your own, which --model names"
-    )
+    run.add_argument("--prompt", metavar="TOKENS", help=_PROMPT)
     _compile_options(run)
     _run_options(run)
     run.add_argument(
@@ -79,9 +77,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _program(trace, needed=False)
 
     explain = add("explain", "Look inside the model where it writes a token: heads, slots, logits.")
-    explain.add_argument(
-        "--prompt", metavar="TOKENS", help="tokens for a machine of your own, which --model names"
-    )
+    explain.add_argument("--prompt", metavar="TOKENS", help=_PROMPT)
     _compile_options(explain)
     _run_options(explain)
     explain_options(explain)
@@ -161,6 +157,7 @@ def _warn_of_options(options: argparse.Namespace, verb: _Parser) -> None:
         )
 
 
+_PROMPT = "tokens for a machine of your own, which --model names; - for standard input"
 _FILE = "a .c, .cpp, .wat, .wasm or .tok file"
 
 

@@ -75,9 +75,10 @@ def check_engine(name: str, checkpoint: Checkpoint) -> None:
         raise UsageError(f"no engine {name!r}; choose from {', '.join(ENGINES)}")
     wanted = "softmax" if name == "torch" else "hard"
     if checkpoint.config.attention != wanted:
+        flag = "with" if wanted == "softmax" else "without"
         raise UsageError(
             f"the engine {name!r} needs weights for {wanted} attention, these are for "
-            f"{checkpoint.config.attention}; `transputer build` writes both kinds"
+            f"{checkpoint.config.attention}; build {flag} --softmax"
         )
 
 

@@ -10,10 +10,11 @@ from compiler.machine_file import load_machine_file
 from compiler.own_machine import OwnMachine, build_own_machine
 from executor.checkpoint import Checkpoint
 from executor.loading import checkpoint_of
+from programs.machines.brackets import PAIRS
 from programs.machines.verbs import VERBS
 
 FOLDER = Path(__file__).parent.parent / "programs" / "machines"
-NAMES = ("verbs", "adder", "rule110")
+NAMES = ("verbs", "adder", "rule110", "brackets")
 
 
 def graph(name: str) -> Graph:
@@ -60,6 +61,18 @@ def rows(first: str, count: int) -> str:
         row = "".join(".#"[110 >> int(n, 2) & 1] for n in number)
         written.append(" ".join(row) + " /")
     return " ".join(written)
+
+
+def verdict(text: str) -> str:
+    """What the machine of brackets writes."""
+    stack: list[str] = []
+    for bracket in text:
+        pair = next(pair for pair in PAIRS if bracket in pair)
+        if bracket == pair[0]:
+            stack.append(bracket)
+        elif not stack or stack.pop() != pair[0]:
+            return "mismatch"
+    return "unclosed" if stack else "balanced"
 
 
 def model(name: str, engine: str = "hull") -> Checkpoint:

@@ -31,7 +31,7 @@ MISTAKES = {
     "def machine(:\n": ["line 1", "not valid Python"],
     "x = 1\n": ["no function machine()", "define machine()"],
     GOOD: ["machine() returns NoneType", "return graph"],
-    GOOD.replace('"a", 1', '"b", 1') + "    return graph\n": ["line 6", "'b' is unknown"],
+    GOOD.replace('"a", 1', '"b", 1') + "    return graph\n": ["line 6", "'b', which is unknown"],
     GOOD + "    return graphs\n": ["line 7", "NameError"],
     GOOD + "    graph.one * graph.one\n": ["line 7", "graph.relu"],
     GOOD + "    q = graph.linear('q')\n    graph.gate('n', 1, q, q)\n    return graph\n": [
@@ -46,6 +46,20 @@ MISTAKES = {
     GOOD + "    graph.token('b c')\n    return graph\n": ["'b c'", "white space"],
     GOOD.replace('    graph.score("a", 1)\n', "    return graph\n"): ["no token has a score"],
     GOOD + "    graph.token('b')\n    graph.stop('b')\n    return graph\n": ["'b' has no score"],
+    GOOD + "    graph.score('a', 2)\n": ["line 7", "'a' has a score already", "line 6"],
+    GOOD + "    graph.token('a')\n": ["line 7", "'a' is defined twice", "line 5"],
+    GOOD.replace('"a", 1', '"aaab", 1').replace('"a"', '"aaaa"'): ["did you mean 'aaaa'?"],
+    GOOD + "    graph.runing_sum('s', graph.one)\n": ["line 7", "did you mean 'running_sum'?"],
+    GOOD + "    graph.input('')\n": ["line 7", "no name for a quantity"],
+    GOOD + "    graph.input('spelling')\n": ["line 7", "'spelling'"],
+    GOOD + "    graph.function('f', graph.one, {0: 0, 0.5: 1})\n": ["line 7", "point at 0.5"],
+    GOOD + "    f = graph.fetch_position('f', graph.one, {'v': graph.one})\n    graph.one - f\n": [
+        "line 8",
+        "a lookup gives a list",
+        "(found,) = graph.fetch",
+    ],
+    GOOD + "    f = graph.fetch_position('f', graph.one, {'v': graph.one})\n"
+    "    graph.function('g', f, {0: 0, 1: 1})\n": ["line 8", "a lookup gives a list"],
     "import nowhere_to_be_found\n": ["line 1", "ModuleNotFoundError"],
     "raise SystemExit\n": ["line 1", "SystemExit"],
 }
@@ -85,9 +99,10 @@ def test_built_folder_runs_from_prompt_file_and_input(
 ) -> None:
     prompt, expected = own.addition(12, 989)
     (folder / "sum.tok").write_text(prompt.replace("+", "\n+"))
-    monkeypatch.setattr("sys.stdin", io.StringIO(prompt))
     adder = ("run", "--model", folder / "adder", "--engine", "hull")
-    for given_prompt in (("--prompt", prompt), (folder / "sum.tok",), ("-",)):
+    ways = (("--prompt", prompt), (folder / "sum.tok",), ("-",), ("--prompt", "-"))
+    for given_prompt in ways:
+        monkeypatch.setattr("sys.stdin", io.StringIO(prompt))
         assert transputer(*adder, *given_prompt) == (0, expected + "\n", "")
     transputer(*adder, "--trace", folder / "trace", "--prompt", prompt)
     assert (folder / "trace").read_text() == expected + "\n"
@@ -123,12 +138,14 @@ def test_a_limit_ends_a_run_with_its_own_exit_code(folder: Path) -> None:
         (["trace", "--model", "MODEL", "--prompt", "9 ="], "transputer explain"),
         (["trace", "--prompt", "9 ="], "--model DIR names it"),
         (["check", "--model", "MODEL", "ADD"], "a machine that runs none"),
+        (["run", "--model", "MODEL", "--engine", "torch", "--prompt", "1"], "build with --softmax"),
         (["build"], "--out DIR or --draw FILE"),
         (["build", "--heads", "9", "--out", "m"], "--heads is for --machine FILE.py"),
         (["build", "--machine", "other", "--out", "m"], "neither default, base, nor"),
         (["build", "--machine", "nothing.py", "--out", "m"], "nothing.py: cannot be read"),
         (["build", "--machine", "VERBS", "--calls", "8", "--softmax", "--out", "m"], "default"),
         (["build", "--machine", "VERBS", "--draw", "m.gif"], ".svg"),
+        (["build", "--machine", "VERBS", "--draw", "nowhere/m.svg"], "no folder nowhere"),
         (["build", "--machine", "VERBS", "--d-model", "4", "--out", "m"], "too small"),
     ],
 )

@@ -95,7 +95,6 @@ def fields() -> dict[str, str]:
         "tokens_beyond": certificate.tokens.beyond,
         "memory": f"{certificate.memory.value:,}",
         "memory_beyond": certificate.memory.beyond,
-        "memory_tokens": f"{tokens:,}",
         "true": f"{true:,}",
         "ratio": f"{true / tokens:.4f}",
         "bits": str(DOUBLE_BITS),

@@ -138,7 +138,7 @@ def _no_opcode(machine: Machine) -> Iterator[Case]:
     fixed = {"x": Range.of(row.get("byte", 0)), "y": Range.of(row.get("nibble", 0))}
     table = frozenset(machine.rom)
     place = {POSITION: Range(Fraction(0), Fraction(len(machine.rom) - 1), 0)}
-    unset = {"memory_size": Invariant(0, 0, "at tokens of the tables: no token has said the size yet")}
+    unset = {"memory_size": Invariant(0, 0, "in the tables: no token has said the size yet")}
     yield Case("table", {**fixed, **place}, {}, table, unset, answered=False)
     others = frozenset(machine.vocabulary) - (table - _bytes())
     yield Case("no opcode", fixed, tokens=others, answered=False)

@@ -113,7 +113,7 @@ def _check_flags(graph: Graph, plan: Plan) -> None:
     """Refuses a memory that a token may write at another index than it says."""
     if not graph.flags:
         return
-    analysis = Analysis(graph, plan, Facts(len(graph.prefix) + LEAST_TOKENS))
+    analysis = Analysis(graph, plan, Facts(MOST_TOKENS, prefix=tuple(graph.prefix)))
     for name, flag in graph.flags.items():
         found = analysis.values(flag)
         broken = found.grain is None or found.grain < 0

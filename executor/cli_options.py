@@ -162,7 +162,11 @@ _FILE = "a .c, .cpp, .wat, .wasm or .tok file"
 
 
 def _program(parser: argparse.ArgumentParser, needed: bool = True) -> None:
-    parser.add_argument("file", help=_FILE, nargs=None if needed else "?")
+    parser.add_argument(
+        "file",
+        help=_FILE if needed else f"{_FILE}; with --model, of tokens for a machine of your own",
+        nargs=None if needed else "?",
+    )
     parser.add_argument(
         "args",
         nargs=argparse.REMAINDER,

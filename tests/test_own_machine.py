@@ -97,6 +97,7 @@ def test_a_memory_is_refused_where_a_token_may_write_elsewhere() -> None:
         lambda graph, _: graph.one,
         lambda graph, number: graph.function("is_one", number, {0: 0, 1: 1, 2: 0}),
         lambda graph, number: graph.function("some", number, {0: 0, 1: 1}),
+        lambda graph, n: graph.function("any", graph.running_sum("sum", n), {0: 0, 1: 1}),
     ):
         build_own_machine(memory(good), seconds=0)
     for bad, ends in (
@@ -104,6 +105,7 @@ def test_a_memory_is_refused_where_a_token_may_write_elsewhere() -> None:
         (lambda graph, number: 1 - number, "-1 to 1"),
         (lambda graph, number: number / 2, "0 to 1"),
         (lambda graph, number: graph.relu("twice", 2 * number), "0 to 4"),
+        (lambda graph, _: graph.relu("late", graph.position - 10**6), "0 to 4.29"),
     ):
         with pytest.raises(CompileError, match=f"of 'm' has to be 0 or 1.*from {ends}"):
             build_own_machine(memory(bad), seconds=0)

@@ -258,7 +258,8 @@ class Execution:
     def _check_memory(self) -> None:
         if self._memory is not None and (held := resident_bytes()) > self._memory:
             raise self._stopped(
-                f"{held} bytes of memory are in use, the limit that was asked for is {self._memory}"
+                f"{held:,} bytes of memory are in use, the limit that was asked for is "
+                f"{self._memory:,}"
             )
 
     def _stopped(self, reason: str) -> LimitError:

@@ -222,7 +222,7 @@ def read_trace(tokens: Iterable[str], partial: bool = False) -> Iterator[Event]:
         if event is not None:
             yield event
     if reader.end is None and not partial:
-        raise TraceError(f"the trace ends after {reader.n_tokens} tokens without halt or trap")
+        raise TraceError(f"the trace ends after {reader.n_tokens:,} tokens without halt or trap")
 
 
 def split_trace(text: str | Iterable[str]) -> Iterator[str]:

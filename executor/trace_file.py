@@ -143,7 +143,7 @@ def _reason(error: BaseException) -> str:
 
 def unended(file: str, n_tokens: int) -> TraceError:
     """The error for a file whose trace stops too early."""
-    return TraceError(f"{file}: the trace ends after {n_tokens} tokens, without halt or trap")
+    return TraceError(f"{file}: the trace ends after {n_tokens:,} tokens, without halt or trap")
 
 
 def read_ids(file: str, vocabulary: tuple[str, ...]) -> Iterator[Ids]:

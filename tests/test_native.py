@@ -180,7 +180,7 @@ def test_a_sequence_that_is_as_long_as_it_can_be(monkeypatch: pytest.MonkeyPatch
     engine.feed(prompt[:-1])
     assert len(engine.extend(prompt[-1], (), 9000)) == 1001
     for _ in range(2):
-        with pytest.raises(LimitError, match="at most 5,000 tokens"):
+        with pytest.raises(LimitError, match="5,000 tokens, prompt included: the native engine"):
             engine.step(0)
     assert len(engine) == 5000
 

@@ -146,7 +146,7 @@ def test_the_limit_of_memory_leaves_a_valid_partial_trace(
     trace = tmp_path / "trace"
     code, out, err = transputer(*("run", *ENGINE, "--max-memory", "60M", "--trace", trace), endless)
     assert (code, out) == (124, "h\n")
-    assert "bytes of memory are in use, the limit that was asked for is 62914560" in err
+    assert "bytes of memory are in use, the limit that was asked for is 62,914,560" in err
     tokens = list(split_trace(trace.read_text()))
     assert len(list(read_trace(tokens, partial=True))) > 5
     assert trace.read_text().endswith(f"limit after {len(tokens)} tokens\n")

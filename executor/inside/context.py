@@ -74,7 +74,7 @@ class Context:
             UsageError: if there were fewer.
         """
         if not 0 <= step < len(self.ends):
-            raise UsageError(f"the trace has {len(self.ends)} instructions, from 0 on, no {step}")
+            raise UsageError(f"the trace has {len(self.ends):,} instructions, from 0 on, no {step}")
         first = self.n_prompt if step == 0 else int(self.ends[step - 1]) + 1
         return range(first, int(self.ends[step]) + 1)
 

@@ -20,7 +20,7 @@ from executor.inside.forward import TOP
 from executor.inside.record import Enough, Record, record_machine, record_run, record_trace
 from executor.inside.text import Line, View, describe
 from executor.loading import open_checkpoint
-from executor.process import patience, say, screen_width
+from executor.process import PIPED, WIDEST, patience, say, screen_width
 from executor.progress import ProgressLine
 from executor.replay import DIVISION_TOKENS
 from executor.runner import Limits
@@ -30,8 +30,6 @@ LONGEST = DIVISION_TOKENS
 """Most tokens of an instruction."""
 MOST = 4096
 """Positions that can be explained at once."""
-PIPED, WIDEST = 80, 120
-"""Columns of text: where nobody says, at most."""
 
 
 def explain_verb(options: argparse.Namespace) -> int:

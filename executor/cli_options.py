@@ -112,6 +112,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     info.add_argument(
         "--engine", choices=("native",), help="what the engine takes each head and neuron for"
     )
+    info.add_argument("--all", action="store_true", help="with --engine: slots too")
 
     add_demo_options(add("demo", "Watch a program at work inside the model."))
     taking = {"run": run, "trace": trace, "explain": explain, "check": check}

@@ -20,7 +20,7 @@ from executor.cli_run import (
 )
 from executor.files import write_atomically
 from executor.loading import open_checkpoint
-from executor.process import patience, screen_width
+from executor.process import PIPED, WIDEST, patience, screen_width
 
 if TYPE_CHECKING:
     from compiler.program import Program
@@ -121,8 +121,11 @@ def info_verb(options: argparse.Namespace) -> int:
     if options.engine:
         from executor.native.describe import describe
 
-        print(describe(checkpoint).rstrip("\n"))
+        width = min(screen_width() or PIPED, WIDEST)
+        print(describe(checkpoint, width, options.all))
         return 0
+    if options.all:
+        raise UsageError("--all is for --engine native")
     if options.source:
         from executor.codegen import generate
 

@@ -17,6 +17,8 @@ from executor.managed import Managed
 
 PATIENCE_TERMINAL, PATIENCE = 1.0, 3.0
 """Seconds without a word to a terminal, and to a file or pipe."""
+PIPED, WIDEST = 80, 120
+"""Columns of a paragraph: where nobody says, at most."""
 
 
 def resident_bytes() -> int:

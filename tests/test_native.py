@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,11 +111,23 @@ def test_the_default_machine_is_recognised() -> None:
         "self", "position", "quotient", "uniform", "extreme", "indexed", "few-valued",
     }  # fmt: skip
     assert len(found.families) <= 8 and len(found.singles) <= 20
-    text = describe(machine())
-    assert "general" not in text and "and 0 numbers of 8 bytes" in text
+    text = " ".join(describe(machine(), width=10_000).split(" "))
+    assert "general" not in text and "stored for every token: 2 bytes\n" in text
     assert "specialised code: " in text and "the current token: " in text
     assert "it decides about most gates" in text and "how far back" in text
     assert "no path got shorter" in text and "by the paths that read them" in text
+    assert "that head 2.2 (the opcode at the cursor) reads: " in text
+
+
+def test_the_description_fits_a_page_and_tells_slots_only_if_asked() -> None:
+    text = describe(machine())
+    assert max(map(len, text.splitlines())) <= 80
+    assert "slots after" not in text and "h5 the top of the stack; h8" in text
+    clumsy = r"\b1 (tokens|values|records|lines)\b|\b0 values|\b(best|table|few|sum)_\d"
+    assert re.search(clumsy, text) is None
+    everything = describe(machine(), everything=True)
+    assert everything.count("slots after the heads") == machine().config.n_layers
+    assert "integers -400 to 400: 3 byte; 9 last_byte" in everything
 
 
 def test_memory_grows_by_at_most_eight_bytes_a_token() -> None:

@@ -207,7 +207,7 @@ def test_ties_within_a_family(order: str) -> None:
     weights["head.weight"][20:, one] = -1000
     checkpoint = Checkpoint(config, tuple(map(str, range(40))), weights)
     assert len(generate(config, weights).families) == 1
-    assert "a rounding among the 20" in describe(checkpoint)
+    assert "the best by a rounding: " in " ".join(describe(checkpoint).split())
     tokens = list(range(40))
     assert make(checkpoint).predict(tokens) == StandardEngine(checkpoint).predict(tokens)
 
@@ -236,14 +236,16 @@ def test_prefill_steps_and_extend_agree() -> None:
 def test_the_description_names_every_head_and_neuron() -> None:
     checkpoint = native_model(1)
     text = describe(checkpoint)
-    assert "position: keys (2p, -p²)" in text
+    assert "the token at a position, keys (2p, -p²): h" in text
     assert "a convex hull" in describe(native_model(0))
-    for layer in text.split("layer ")[1:]:
-        heads = [line for line in layer.splitlines() if line.startswith("  head ")]
-        numbers = " ".join(line.split(":")[0].removeprefix("  head ") for line in heads)
-        assert _numbers(numbers) == set(range(checkpoint.config.n_heads))
+    config = checkpoint.config
+    for layer in text.partition("\noutput head")[0].split("layer ")[1:]:
+        lists = re.findall(r"\b([hn])(\d[\d -]*)", " ".join(layer.split()))
+        for kind, count in (("h", config.n_heads), ("n", config.d_ffn)):
+            numbers = [n for k, part in lists if k == kind for n in _numbers(part)]
+            assert sorted(numbers) == list(range(count))
 
 
-def _numbers(text: str) -> set[int]:
+def _numbers(text: str) -> list[int]:
     ends = [part.split("-") for part in text.split()]
-    return {n for end in ends for n in range(int(end[0]), int(end[-1]) + 1)}
+    return [n for end in ends for n in range(int(end[0]), int(end[-1]) + 1)]

@@ -444,8 +444,14 @@ def test_native_by_name_needs_a_compiler(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_info_prints_what_the_native_engine_takes_heads_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("executor.native.describe.describe", lambda _: "layer 0 head 0: dead\n")
-    assert transputer("info", "--engine", "native") == (0, "layer 0 head 0: dead\n", "")
+    monkeypatch.setattr("executor.native.describe.describe", lambda *asked: f"{asked[1:]}")
+    monkeypatch.setenv("COLUMNS", "100")
+    assert transputer("info", "--engine", "native") == (0, "(100, False)\n", "")
+    assert transputer("info", "--engine", "native", "--all") == (0, "(100, True)\n", "")
+    assert transputer("info", "--all")[::2] == (
+        2,
+        "transputer: error: --all is for --engine native\n",
+    )
 
 
 def test_compiler_warnings_go_to_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:

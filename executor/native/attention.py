@@ -31,7 +31,7 @@ from executor.native.nodes import (
     Store,
     Weight,
 )
-from executor.native.state import Description, State
+from executor.native.state import Description, State, counted
 from executor.native.writer import Writer
 
 Results = dict[int, list[tuple[float, Linear]]]
@@ -102,16 +102,23 @@ class Attention:
         )
 
     def _deliver(
-        self, cache: Cache, reader: Reader, found: dict[int, Linear], results: Results, how: str
+        self,
+        cache: Cache,
+        reader: Reader,
+        found: dict[int, Linear],
+        results: Results,
+        how: str,
+        part: str,
     ) -> None:
-        """Add the values found, by row of the cache, to what the slots receive."""
+        """Add the values found, by row of the cache, to what the slots receive; ``how`` and
+        ``part`` are for people."""
         for head in reader.heads:
             for component, out in enumerate(head.out):
                 for slot in _support(out):
                     value = found[cache.columns[head.index, component]]
                     results.setdefault(slot, []).append((float(out[slot]), value))
         indices = tuple(head.index for head in reader.heads)
-        self.described.append(Description(self._layer, indices, reader.kind, how))
+        self.described.append(Description(self._layer, indices, reader.kind, how, part))
 
     def _self(
         self,
@@ -123,7 +130,7 @@ class Attention:
     ) -> None:
         for reader in readers:
             found = {row: values[row] for row in self._rows(cache, reader)}
-            self._deliver(cache, reader, found, results, "nothing stored")
+            self._deliver(cache, reader, found, results, "nothing stored", "p")
 
     def _uniform(
         self,
@@ -143,7 +150,7 @@ class Attention:
             text = f"e->{name} / (position + 1.0)"
             means[row] = self.writer.variable("mean", text, Mean(name), rounded=True)
         for reader in readers:
-            self._deliver(cache, reader, means, results, "running sums")
+            self._deliver(cache, reader, means, results, "running sums", f"sum_{cache.name}")
 
     def _position(
         self,
@@ -182,8 +189,10 @@ class Attention:
                     found[row] = w.combine([(factor, one)])
                 else:
                     found[row] = self._again(values[row].form, base, back)
-            how = f"{len(stored)} values stored for every token" if stored else "nothing stored"
-            self._deliver(cache, reader, found, results, how)
+            how = "nothing stored"
+            if stored:
+                how = f"{counted(len(stored), 'value')} stored for every token"
+            self._deliver(cache, reader, found, results, how, base)
 
     _quotient = _position
 
@@ -249,7 +258,7 @@ class Attention:
                 [f"e->{name}.v{k}" for k in range(len(stored))],
                 f"e->{name}.x.weight", mean, stored, rows, values, name,
             )  # fmt: skip
-            self._deliver(cache, reader, found, results, f"1 record, {len(stored)} values")
+            self._deliver(cache, reader, found, results, _how("1 record", stored), name)
 
     def _record(
         self,
@@ -315,7 +324,7 @@ class Attention:
         rows = self._rows(cache, reader)
         mean, weight = cache.mode == "mean", f"{record}[0].i"
         found = self._record(cells, weight, mean, stored, rows, values, record)
-        self._deliver(cache, reader, found, results, f"{how}, {len(stored)} values with each")
+        self._deliver(cache, reader, found, results, _how(how, stored, " with each"), query.of)
 
     def _few_valued(
         self,
@@ -345,7 +354,8 @@ class Attention:
         for reader in readers:
             call = f"few_query(&e->{name}, &e->core.status, {{0}}, {{1}})"
             query = Query(name, call, reader.query)
-            self._query(cache, reader, query, stored, values, results, f"{len(distinct)} records")
+            how = counted(len(distinct), "record")
+            self._query(cache, reader, query, stored, values, results, how)
 
     def _indexed(
         self,
@@ -395,6 +405,11 @@ class Attention:
             self._query(cache, reader, query, stored, values, results, f"a record for every {each}")
 
     _scan = _general
+
+
+def _how(records: str, stored: Sequence[int], ending: str = "") -> str:
+    """What is stored, in words: records, and the values in them."""
+    return f"{records}, {counted(len(stored), 'value')}{ending}" if stored else records
 
 
 def _support(row: Array) -> list[int]:

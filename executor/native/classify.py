@@ -110,7 +110,7 @@ def _position(mode: Mode, key: tuple[Linear, Linear], query: tuple[Linear, Linea
         back = max(0, -((Fraction(1, 2) + Fraction(form.const) / Fraction(size)).__floor__()))
         if back == 0:
             return Kind("self", f"{keyed}, the query is the token's own position")
-        return Kind("position", f"{keyed}, the query is {back} tokens back", back=back)
+        return Kind("position", f"{keyed}, the query is {back} back", back=back)
     return Kind("position", f"{keyed}, the query is a position", scale=size)
 
 

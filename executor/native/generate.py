@@ -200,7 +200,7 @@ class _Walk:
 def _describe(value: Linear) -> str:
     """What is known of a slot, for people."""
     if value.constant is not None:
-        return f"constant {value.constant:g}"
+        return f"constant {value.constant:,.10g}"
     if value.variables:
         return "computed"
     form = value.form
@@ -210,7 +210,7 @@ def _describe(value: Linear) -> str:
     low = form.const + sum(float(column.min()) for column in form.columns.values())
     high = form.const + sum(float(column.max()) for column in form.columns.values())
     whole = min(grain(column) for column in (np.array([form.const]), *form.columns.values())) >= 0
-    return f"{of}, {'integers' if whole else 'numbers'} {low:g} to {high:g}"
+    return f"{of}, {'integers' if whole else 'numbers'} {low:,.10g} to {high:,.10g}"
 
 
 def _source(

@@ -19,8 +19,12 @@ from executor.native.nodes import AddTo, Extreme, Program
 from executor.native.paths import Paths
 from executor.native.sources import runtime
 from executor.native.splits import Splits
+from executor.native.state import counted
 from executor.native.tails import SUM_BOUND
 from executor.native.threads import Threads
+
+DROPPED = "no numbers are stored: they are computed again from the tokens since the latest key"
+"""A line about a model whose columns can be left out."""
 
 
 @dataclass(frozen=True)
@@ -111,41 +115,44 @@ def specialise(
 def _described(splits: Splits, paths: Paths, n_lines: int) -> Iterator[str]:
     """What was split and what is done differently, for people."""
     shared, program = splits.shared, splits.program
-    yield f"specialised code: {sum(map(len, paths.leaves.values()))} paths, {n_lines} lines of C"
+    n_paths = sum(map(len, paths.leaves.values()))
+    yield f"specialised code: {counted(n_paths, 'path')}, {counted(n_lines, 'line')} of C"
     yield f"  the current token: {_sizes(splits.own)}; they open the same gates"
     if splits.place is not None:
         base, back = splits.place
-        node = type(program.nodes[base]).__name__.lower()
+        before = f"{counted(back, 'token')} before the one" if back else "the token"
         yield (
-            f"  the token {back} before the {node} position {base}: {_sizes(splits.fetched)}; "
-            f"it decides about most gates"
+            f"  {before} that {base} reads: {_sizes(splits.fetched)}; it decides about most gates"
         )
     for name in splits.extremes:
-        yield f"  how far back the latest key of {name} is, and which of its tokens that is"
+        yield f"  how far back the token is that {name} finds, and its class"
     if paths.joined:
         count = len(paths.joined)
-        yield f"  not split on that for {count} classes of fetched tokens: no path got shorter"
+        classes = f"{count:,} {'class' if count == 1 else 'classes'}"
+        yield f"  not split on that for {classes} of fetched tokens: no path got shorter"
     for name in shared.refreshed:
-        yield f"  {name}: key 0 of tokens that write nothing is remembered, its values come later"
+        yield f"  {name}: of a token that writes nothing the key 0 is kept, its values come later"
     for name, values in shared.late.items():
-        numbers = ", ".join(map(str, values))
-        yield f"  {name}: values {numbers} are not stored but computed by the paths that read them"
+        yield (
+            f"  {name}: {counted(len(values), 'value')} less to store, "
+            "computed by the paths that read them"
+        )
     for name in sorted(shared.unwritten):
-        yield f"  {name}: keys that cannot win against those of the first tokens are left out"
+        yield f"  {name}: keys that lose against those of the first tokens are left out"
     for name in sorted(shared.keyed):
         yield f"  {name}: a value is its key, as long as keys are those of a table"
     for name, effect in program.effects.items():
         if isinstance(effect, AddTo):
             yield f"  {name}: an exact sum, for the mean times the number of tokens"
     if shared.dropped:
-        yield "  columns: not stored but computed again from the tokens since the latest key"
+        yield f"  {DROPPED}"
 
 
 def _sizes(masks: Sequence[Mask]) -> str:
     """How many classes, and of how many tokens."""
     sizes = sorted((int(mask.sum()) for mask in masks), reverse=True)
-    text = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
-    return f"{len(sizes)} classes of {text} tokens"
+    text = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
+    return f"{len(sizes)} {'class' if len(sizes) == 1 else 'classes'} of {text} tokens"
 
 
 def columns(special: Special | None, n_columns: int, widths: Mapping[str, int]) -> str:

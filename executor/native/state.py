@@ -25,9 +25,20 @@ class State:
 
 @dataclass(frozen=True)
 class Description:
-    """What became of a reader, for people."""
+    """What became of a reader, for people.
+
+    Attributes:
+        values: what is stored for it.
+        part: the C name of the structure that it asks, or of the position that it reads.
+    """
 
     layer: int
     heads: tuple[int, ...]
     kind: Kind
     values: str
+    part: str
+
+
+def counted(number: int, what: str) -> str:
+    """``1 value``, ``5 values``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -121,7 +121,7 @@ def test_long_traces_are_kept_only_if_asked(
     if kept:
         assert [*result.trace] == [execution.vocabulary[token] for token in ids.tolist()]
     else:
-        with pytest.raises(UsageError, match=f"{len(ids)} tokens was not kept; keep_trace=True"):
+        with pytest.raises(UsageError, match=f"{len(ids):,} tokens was not kept; keep_trace=True"):
             _ = result.trace
 
 
@@ -247,7 +247,7 @@ def test_a_terminal_sees_progress_and_a_pipe_does_not(endless: Path) -> None:
     import pty
 
     master, slave = pty.openpty()
-    options = (*ENGINE, "--max-tokens", 6000)
+    options = (*ENGINE, "--max-tokens", 20_000)
     process = start("run", *options, endless, stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
     seen = b""
@@ -258,7 +258,7 @@ def test_a_terminal_sees_progress_and_a_pipe_does_not(endless: Path) -> None:
         pass
     os.close(master)
     assert process.wait(20) == 124
-    assert b"tokens/s" in seen and b" MB" in seen and b"stopped after 6,000 tokens" in seen
+    assert b"tokens/s" in seen and b" MB" in seen and b"stopped after 20,000 tokens" in seen
 
 
 # --- trace files ------------------------------------------------------------------------------

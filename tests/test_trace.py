@@ -126,7 +126,7 @@ def test_a_trace_cut_short_is_an_error_unless_partial(
     whole = [event.tokens for event in read_trace(cut, partial=True)]
     assert whole == [tokens for _, tokens, _ in trace][: len(whole)]
     assert len(cut) - len(flat(trace[: len(whole)])) < len(trace[len(whole)][1])
-    with pytest.raises(TraceError, match=f"ends after {len(cut)} tokens"):
+    with pytest.raises(TraceError, match=f"ends after {len(cut):,} tokens"):
         list(read_trace(cut))
 
 

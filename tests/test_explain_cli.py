@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,19 @@ def test_heads_that_do_not_count_are_only_named() -> None:
     everything = joined(told("--all", "--at", 10, ADD))
     assert "where the local, global or return record was written: key 0" in everything
     assert "counts for nothing here" in everything
+
+
+def test_what_adds_nothing_is_told_only_if_everything_is() -> None:
+    def sentences(text: str) -> list[str]:
+        return re.findall(r"^  ([hn]\d+ .*(?:\n      .*)*)", text, re.MULTILINE)
+
+    page, everything = told("--at", 10, ADD), told("--all", "--at", 10, ADD)
+    amounts = [set(re.findall(r"=\s+(\S+?),?(?=\s|$)", text)) for text in sentences(page)]
+    assert len(amounts) > 8 and all(added - {"0"} for added in amounts)
+    assert "adds nothing here: shift_offsets, shift_factor\n" in page
+    assert "adds nothing here: shifted\n" in page
+    assert "the factor of a shift" in everything and "n16 shifted: gate 771 * 0" in everything
+    assert "adds nothing here:" not in everything
 
 
 def test_one_head_is_told_in_full_and_nothing_else() -> None:

@@ -1,8 +1,8 @@
 """An explanation as lines of text, 80 columns wide or as many as there are.
 
 In: an :class:`Explanation` and one of its positions. Out: lines, each with a style, for a terminal
-or a file. By default the heads and neurons that count in the answer, a sentence each; the others
-by name.
+or a file. By default the heads and neurons that count in the answer and add something there, a
+sentence each; the others by name.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ SMALL = 2.0**40
 
 
 FOR_LATER, FOR_NOTHING = "for later tokens alone", "not needed by this token"
+ADDS_NOTHING = "adds nothing here"
 CLEARS, NO_WEIGHTS = "cleared", "without weights"
-REASONS = (FOR_LATER, FOR_NOTHING, CLEARS)
+REASONS = (ADDS_NOTHING, FOR_LATER, FOR_NOTHING, CLEARS)
 """Why live heads are named and no more."""
 
 
@@ -136,7 +137,8 @@ class _Page:
         if self._clears(layer, head):
             return CLEARS
         if attention.used[row, head]:
-            return "told"
+            adds = any(amount for _, _, amount in self._added(layer, head))
+            return "told" if adds else ADDS_NOTHING
         return FOR_LATER if attention.kept[row, head] else FOR_NOTHING
 
     def _clears(self, layer: int, head: int) -> bool:
@@ -249,6 +251,7 @@ class _Page:
 
     def _neurons(self, layer: int) -> Iterator[Line]:
         forward, row = self._all.layers[layer].feed_forward, self._row
+        idle: list[str] = []
         for neuron in range(forward.gates.shape[1]):
             name = self._names.neurons[layer][neuron] if self._names is not None else ""
             shown = forward.output[neuron].any() if self._view.full else forward.used[row, neuron]
@@ -257,7 +260,11 @@ class _Page:
             gate, value = (float(a[row, neuron]) for a in (forward.gates, forward.values))
             if gate <= 0 and not self._view.everything and self._view.layer is None:
                 continue
-            text = f"{name or f'neuron {neuron}'}: gate {number(gate)}"
+            label = name or f"neuron {neuron}"
+            if not self._view.full and not forward.outputs[row, neuron]:
+                idle.append(label)
+                continue
+            text = f"{label}: gate {number(gate)}"
             if gate > 0:
                 text += f" * {number(value)}: " + ", ".join(
                     f"{self._slot(2 * layer + 2, int(s))} += "
@@ -269,6 +276,8 @@ class _Page:
             else:
                 text += ", closed"
             yield from self._wrapped(text, f"  n{neuron:<3}", "" if gate > 0 else "dim", 4)
+        if idle:
+            yield from self._wrapped(f"{ADDS_NOTHING}: {', '.join(idle)}", "  ", "dim", 4)
 
     def _slots(self, layer: int) -> Iterator[Line]:
         """A table of all slots before the layer, after its heads and after its neurons."""

@@ -173,7 +173,7 @@ def test_a_megabyte_of_input(tmp_path: Path) -> None:
     assert transputer("run", "--stdin", tmp_path / "in", path)[:2] == (0, "1048576")
     code, out, err = transputer("run", "--stdin", tmp_path / "in", path, "stream")
     assert (code, out) == (124, "")
-    assert "at most 67,108,864 tokens" in err
+    assert "stopped after 67,108,864 tokens" in err
 
 
 @pytest.mark.long

@@ -55,7 +55,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     run.add_argument("--check", action="store_true", help="compare with wasmtime afterwards")
     _checkpoint_options(run)
     _batch_options(run)
-    _program(run, needed=False)
+    _program(run, needed=False, more=_TOKENS)
 
     compile_ = add("compile", "Compile a program and print its tokens.")
     _compile_options(compile_)
@@ -81,7 +81,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _compile_options(explain)
     _run_options(explain)
     explain_options(explain)
-    _program(explain, needed=False)
+    _program(explain, needed=False, more=_TOKENS)
 
     check = add("check", "Compare a run inside the model with wasmtime; exits 1 if they differ.")
     _compile_options(check)
@@ -160,14 +160,11 @@ def _warn_of_options(options: argparse.Namespace, verb: _Parser) -> None:
 
 _PROMPT = "tokens for a machine of your own, which --model names; - for standard input"
 _FILE = "a .c, .cpp, .wat, .wasm or .tok file"
+_TOKENS = "; with --model, of tokens for a machine of your own"
 
 
-def _program(parser: argparse.ArgumentParser, needed: bool = True) -> None:
-    parser.add_argument(
-        "file",
-        help=_FILE if needed else f"{_FILE}; with --model, of tokens for a machine of your own",
-        nargs=None if needed else "?",
-    )
+def _program(parser: argparse.ArgumentParser, needed: bool = True, more: str = "") -> None:
+    parser.add_argument("file", help=f"{_FILE}{more}", nargs=None if needed else "?")
     parser.add_argument(
         "args",
         nargs=argparse.REMAINDER,

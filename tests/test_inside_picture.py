@@ -92,7 +92,7 @@ def test_a_hull_has_the_corners_and_no_others() -> None:
     ("options", "message"),
     [
         (("--picture", "a.txt"), "a picture ends in one of"),
-        (("--picture", "nowhere/a.svg"), "nowhere/a.svg: cannot be written"),
+        (("--picture", "nowhere/a.svg"), "nowhere/a.svg: there is no folder nowhere"),
         (("--picture", "a.svg", "--at", "1:3"), "a picture shows one token, these are 2"),
         (("--picture", "a.svg", "--hull", "9.0"), "no layer 9"),
         (("--hull", "2.6"), "--picture FILE.svg"),
@@ -121,4 +121,4 @@ def test_without_matplotlib_it_says_what_to_install(
     monkeypatch.setattr(builtins, "__import__", without)
     code, _, err = transputer("explain", "--picture", tmp_path / "a.svg", ADD)
     assert code == 2
-    assert "pip install 'transputer[plots]'" in err
+    assert "the extra `plots`): pip install matplotlib" in err

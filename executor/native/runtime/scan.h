@@ -81,23 +81,34 @@ static void scan_insert(scan *s, double x, double y, const cell *record)
     copy_record(s->hull.width, s->records + s->count++ * (1 + s->hull.width), record);
 }
 
-/* The greatest score of n keys, four at a time. */
+typedef double pair __attribute__((vector_size(16)));
+typedef int64_t pair_mask __attribute__((vector_size(16)));
+
+static inline pair greater(pair a, pair b)
+{
+    pair_mask first = a > b;
+    return (pair)(((pair_mask)a & first) | ((pair_mask)b & ~first));
+}
+
+/* The greatest score of n keys, eight at a time. */
 static double scan_block(const double *x, const double *y, int64_t n, double qx, double qy)
 {
-    double best[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    const pair least = {-INFINITY, -INFINITY}, px = {qx, qx}, py = {qy, qy};
+    pair best[4] = {least, least, least, least};
     int64_t i = 0;
-    for (; i + 4 <= n; i += 4)
+    for (; i + 8 <= n; i += 8)
         for (int k = 0; k < 4; k++) {
-            double score = qx * x[i + k] + qy * y[i + k];
-            best[k] = score > best[k] ? score : best[k];
+            pair u, v;
+            memcpy(&u, x + i + 2 * k, sizeof u);
+            memcpy(&v, y + i + 2 * k, sizeof v);
+            best[k] = greater(px * u + py * v, best[k]);
         }
     for (; i < n; i++) {
         double score = qx * x[i] + qy * y[i];
-        best[0] = score > best[0] ? score : best[0];
+        best[0] = greater((pair){score, score}, best[0]);
     }
-    double low = best[0] > best[1] ? best[0] : best[1];
-    double high = best[2] > best[3] ? best[2] : best[3];
-    return low > high ? low : high;
+    pair all = greater(greater(best[0], best[1]), greater(best[2], best[3]));
+    return all[0] > all[1] ? all[0] : all[1];
 }
 
 /* The record of all keys with the greatest score, merged. The head is not empty. */

@@ -12,7 +12,7 @@ SAMPLE ?= 12
 SEED ?= 0
 N ?= 300
 
-.PHONY: help venv demo test test-long test-sample suite-wasm suite-torture fuzz lint format bench pictures clean
+.PHONY: help venv demo test test-long test-sample suite-wasm suite-torture fuzz lint format bench bench-quick pictures clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -61,8 +61,26 @@ format: venv ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: venv ## run the benchmarks
-	@set -e; for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file"; done
+RESULTS ?= benchmarks/results
+BENCHMARKS := engines hull_vs_standard scaling native model
+
+bench: venv ## run the benchmarks, write docs/benchmarks.md and the figures of the README
+	$(call benchmarks,,$(RESULTS))
+	$(BIN)/python benchmarks/report.py --results $(RESULTS) --page docs/benchmarks.md \
+	  --pictures docs/pictures --readme README.md
+
+bench-quick: venv ## a quick look at them, in build/bench
+	$(call benchmarks,--quick,build/bench)
+	$(BIN)/python benchmarks/report.py --results build/bench --page build/bench/benchmarks.md \
+	  --pictures build/bench
+	@echo "see build/bench/benchmarks.md"
+
+define benchmarks
+@$(BIN)/python -c 'import matplotlib' 2>/dev/null || $(BIN)/python -m pip install \
+  --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[plots]'
+@set -e; for name in $(BENCHMARKS); do echo "benchmarks/$$name.py"; \
+  $(BIN)/python benchmarks/$$name.py $(1) --out $(2)/$$name.json; done
+endef
 
 pictures: venv ## draw the pictures of the documentation again
 	$(BIN)/python docs/draw

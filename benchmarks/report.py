@@ -77,7 +77,8 @@ def hull_vs_standard(found: Found, picture: str) -> str:
 One model, one sequence ({found["program"]}, a prompt of {found["prompt_tokens"]:,} tokens), the
 same tokens from all. In each language hull and scan are exchanged and nothing else: in Python the
 engine that is generated from the weights, in C the native engine without specialisation.
-"Classified" and "specialised" are what the native engine makes of most heads where it recognises them. Tokens/s:
+"Classified" and "specialised" are what the native engine makes of most heads where it recognises
+them. Tokens/s:
 
 {speeds}
 

@@ -11,7 +11,7 @@ import os
 import statistics
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import wasmtime
@@ -87,12 +87,17 @@ class Bench:
             }
             goal = round(goal * 10**0.5)
 
-    def opcodes(self, turns: int) -> Iterator[Json]:
+    def opcodes(self, turns: int, names: Collection[str] = SIGNATURES) -> Iterator[Json]:
         """Tokens and time of each opcode that takes numbers and gives one, and of stores."""
         kept = {letter: self._loop("", letter, letter, turns)["tokens"] for letter in "ilfd"}
         for name, signature in SIGNATURES.items():
             pops, pushes = signature.pops or "", signature.pushes or ""
-            if not pops or (not pushes and ".store" not in name) or name.startswith("memory."):
+            if (
+                name not in names
+                or not pops
+                or (not pushes and ".store" not in name)
+                or name.startswith("memory.")
+            ):
                 continue
             row = self._loop(name, pops, pushes, turns)
             tokens = row["tokens"] - sum(GET[letter] for letter in pops)

@@ -62,7 +62,7 @@ format: venv ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 
 RESULTS ?= benchmarks/results
-BENCHMARKS := engines hull_vs_standard scaling native model
+BENCHMARKS := engines hull_vs_standard scaling service native model
 
 bench: venv ## run the benchmarks, write docs/benchmarks.md and the figures of the README
 	$(call benchmarks,,$(RESULTS))

@@ -107,7 +107,6 @@ def scaling(found: Found, picture: str) -> str:
         ["instruction", "tokens", "ns"],
         [[f"`{r['opcode']}`", r["tokens"], r["nanoseconds"]] for r in found["opcodes"]],
     )
-    batch = found["batch"]
     return f"""## As things grow
 
 The native engine as it runs by default, one core.
@@ -121,9 +120,6 @@ The native engine as it runs by default, one core.
 {grown("call_depth", "depth of calls")}
 
 {grown("program", "instructions in the loop")}
-
-{batch["jobs"]} jobs on {batch["cores"]} cores at once: {batch["times_faster"]} times as fast as one
-by one.
 
 ### Instructions
 
@@ -163,6 +159,35 @@ How many times as long the model takes (below 1: the model is faster):
 ![Seconds of each way]({picture})"""
 
 
+def service(found: Found, picture: str) -> str:
+    """Section: what a user waits for."""
+    start, prompt, batch, long = (found[key] for key in ("start", "prompt", "batch", "long"))
+    rows = [[name.replace("_", " "), t["wall"], t["processor"]] for name, t in start.items()]
+    if found["cold_seconds"] is not None:
+        rows.append(["hardest sudoku, all caches empty", found["cold_seconds"], ""])
+    parts = f"""## Starting, many runs, a long run
+
+Seconds from the command to its end, everything in the cache: a `printf` hello, and `sudoku.c` on
+the article's hardest puzzle.
+
+{table(["command", "seconds", "of the processor"], rows)}
+
+Of these, finding the compiled program takes {seconds(prompt["find_program"])}, and reading the
+prompt, {prompt["tokens"]:,} tokens, {seconds(prompt["read_prompt"])}: too little to keep the
+engine's state on disk.
+
+{batch["runs"]} such runs: {batch["one_process"]} s by one worker process, {batch["processes"]} s by
+{batch["cores"]}, {batch["threads"]} s by as many threads."""
+    if long is None:
+        return parts
+    whole, resumed = long["whole"], long["killed_and_resumed"]
+    return f"""{parts}
+
+A run of {long["tokens"]:,} tokens: {whole["seconds"]} s, at most {whole["peak_megabytes"]} MB of
+memory; one that saves checkpoints, is killed half way and resumed writes the same, with at most
+{resumed["peak_megabytes"]} MB."""
+
+
 def model(found: Found, picture: str) -> str:
     """Section: the model's size."""
     parts = table(
@@ -188,6 +213,7 @@ All parameters have {found["distinct_values"]:,} distinct values, those of the s
 SECTIONS: dict[str, Callable[[Found, str], str]] = {
     "hull_vs_standard": hull_vs_standard,
     "scaling": scaling,
+    "service": service,
     "native": native,
     "model": model,
 }

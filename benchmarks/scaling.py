@@ -7,12 +7,10 @@ All with the native engine, as it runs by default. Times are per token of the tr
 
 from __future__ import annotations
 
-import os
 import statistics
 import struct
 import time
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
 import wasmtime
 
@@ -184,28 +182,6 @@ def measure(quick: bool) -> Json:
         ],
         "program": [{"instructions": n, **bench.run(straight(n), rounds)} for n in LENGTHS],
         "opcodes": list(bench.opcodes(10 if quick else 200)),
-        "batch": batch(quick),
-    }
-
-
-def batch(quick: bool) -> Json:
-    """The same jobs on one core and on all: seconds, and how many times faster."""
-    from executor import BatchJob, run_batch
-
-    count = 4 if quick else 16
-    source: Path = SOURCES / "mix.c"
-    jobs = [BatchJob(source, call=("steps", 10_000 + k)) for k in range(count)]
-    cores = os.cpu_count() or 1
-    seconds = {}
-    for number in (1, cores):
-        began = time.perf_counter()
-        assert all(result.error is None for result in run_batch(jobs, jobs=number))
-        seconds[number] = time.perf_counter() - began
-    return {
-        "jobs": count,
-        "cores": cores,
-        "seconds": {str(number): significant(value) for number, value in seconds.items()},
-        "times_faster": significant(seconds[1] / seconds[cores]),
     }
 
 

@@ -1,8 +1,9 @@
 """Starting, many runs at once, and one very long run: what a user waits for, and its memory.
 
-    python benchmarks/service.py [--rounds 5] [--runs 8] [--tokens 60000000]
+    python benchmarks/service.py [--quick] [--out FILE]
 
-Prints JSON. ``start``: seconds from the command to its end, everything in the cache. ``prompt``:
+``start``: seconds from the command to its end, everything in the cache; ``cold``: with caches that
+are empty, so that the C library and the engine are compiled first. ``prompt``:
 processor seconds to find the compiled program in the cache, and to read its prompt. ``batch``:
 seconds for the same runs by threads of one process, and by as many worker processes. ``long``: a
 run of so many tokens that saves checkpoints, is killed in its midst and goes on; peaks are of
@@ -11,8 +12,6 @@ resident memory.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import resource
 import statistics
@@ -24,6 +23,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import common
+from common import Json
 from compiler.kept import compile_kept
 from executor import BatchJob, run, run_batch
 from executor.decode import make_engine
@@ -33,6 +34,7 @@ PROGRAMS = Path(__file__).parent.parent / "programs"
 SUDOKU = PROGRAMS / "sudoku.c"
 PUZZLE = "800000000003600000070090200050007000000045700000100030001000068008500010090000400"
 HELLO = '#include <stdio.h>\nint main(void) { printf("hello %d\\n", 42); return 0; }\n'
+LONG_TOKENS = 60_000_000
 ROUND_TOKENS = 37
 """Tokens of one round of the long program's loop."""
 LONG = """{{ i32.const {number} global.set 00 00 00 00
@@ -148,28 +150,33 @@ def _measured(*arguments: str | os.PathLike[str]) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    """Everything, as JSON."""
-    assert __doc__ is not None
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--runs", type=int, default=8)
-    parser.add_argument("--tokens", type=int, default=60_000_000)
-    options = parser.parse_args()
+def cold(folder: Path) -> float:
+    """Seconds for the first start of all."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
+    environment.pop("TRANSPUTER_CACHE", None)
+    start = time.perf_counter()
+    subprocess.run(command(SUDOKU, PUZZLE), env=environment, check=True, capture_output=True)
+    return round(time.perf_counter() - start, 1)
+
+
+def measure(quick: bool) -> Json:
+    """All of it."""
+    rounds = 3 if quick else 7
     with tempfile.TemporaryDirectory() as name:
-        hello = Path(name) / "hello.c"
+        hello, cache = Path(name) / "hello.c", Path(name) / "cache"
         hello.write_text(HELLO)
-        result = {
+        cache.mkdir()
+        return {
             "start": {
-                "printf_hello": seconds([hello], options.rounds),
-                "hardest_sudoku": seconds([SUDOKU, PUZZLE], options.rounds),
+                "printf_hello": seconds([hello], rounds),
+                "hardest_sudoku": seconds([SUDOKU, PUZZLE], rounds),
             },
-            "prompt": prompt(options.rounds),
-            "batch": batch(options.runs),
-            "long": long_run(Path(name), options.tokens),
+            "cold_seconds": None if quick else cold(cache),
+            "prompt": prompt(rounds),
+            "batch": batch(4 if quick else 8),
+            "long": None if quick else long_run(Path(name), LONG_TOKENS),
         }
-    print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    common.main(measure, __doc__)

@@ -12,7 +12,6 @@ import os
 import platform
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -102,17 +101,6 @@ def significant(value: float, digits: int = 3) -> float:
     """A number to so many significant digits; integers stay integers."""
     rounded = float(f"{value:.{digits}g}")
     return int(rounded) if rounded.is_integer() else rounded
-
-
-def in_process(script: str, *arguments: str, cache: str | None = None) -> Json:
-    """Run ``script --one ARGUMENTS`` in a process of its own; the JSON that it prints."""
-    environment = dict(os.environ)
-    if cache is not None:
-        environment["TRANSPUTER_CACHE"] = cache
-    command = [sys.executable, script, "--one", *arguments]
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    result: Json = json.loads(done.stdout)
-    return result
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:

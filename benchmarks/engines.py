@@ -1,19 +1,17 @@
 """The engines on two programs, in one run, taking turns: speed, memory, time to start.
 
-    python benchmarks/engines.py [--rounds 3] [--specialised 4000000] [--plain 1000000]
-                                 [--hull 10000] [--standard 300]
+    python benchmarks/engines.py [--quick] [--out FILE]
 
 The programs are ``programs/sudoku.c`` on the article's "hardest" puzzle, and ``programs/bits.c``,
 a loop of bit operations on a table of 16 KiB. ``plain`` is the native engine without paths of its
 own for classes of tokens. Each engine decodes the first tokens of the trace in a process of its
-own, once a round; the prompt is timed apart. Prints JSON: for each program and engine medians, and
+own, once a round; the prompt is timed apart. JSON: for each program and engine medians, and
 the spread of the speed, by processor time too; bytes a token by the growth of resident memory;
 for the native engine processor seconds to generate and to compile it, and to find it in the cache.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -24,6 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import common
+from common import Json
 from compiler import compile_program
 from executor.decode import Engine, extend_chunks, feed_chunks, make_engine
 from executor.loading import build_checkpoint
@@ -42,7 +42,7 @@ def processor() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def measure(name: str, run: str, count: int) -> dict[str, float]:
+def one(name: str, run: str, count: int) -> dict[str, float]:
     """One engine in this process: ``count`` tokens behind the prompt."""
     model = build_checkpoint()
     path, args = RUNS[run]
@@ -75,7 +75,7 @@ def measure(name: str, run: str, count: int) -> dict[str, float]:
 
 
 def in_process(name: str, run: str, count: int, cache: str) -> dict[str, float]:
-    """:func:`measure` in a new process, with this cache folder for the native engine."""
+    """:func:`one` in a new process, with this cache folder for the native engine."""
     command = [sys.executable, __file__, "--one", name, run, str(count)]
     environment = {**os.environ, "TRANSPUTER_CACHE": cache}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
@@ -130,25 +130,21 @@ def start(rounds: int) -> dict[str, object]:
     return found
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    for name, count in TOKENS.items():
-        parser.add_argument(f"--{name}", type=int, default=count, help="tokens; 0 leaves it out")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        name, run, tokens = options.one
-        print(json.dumps(measure(name, run, int(tokens))))
-        return
-    counts = {name: getattr(options, name) for name in TOKENS if getattr(options, name)}
+def measure(quick: bool) -> Json:
+    """All of it."""
+    counts = {name: count // 4 if quick else count for name, count in TOKENS.items()}
+    rounds = 1 if quick else 5
+    result: Json = {}
     with tempfile.TemporaryDirectory() as cache:
         in_process("specialised", "bits", 1, cache)
-        result = {run: compare(run, counts, options.rounds, cache) for run in RUNS}
-    result["start_cpu_seconds"] = start(options.rounds)
-    print(json.dumps(result, indent=1))
+        for run in RUNS:
+            result[run] = compare(run, counts, rounds, cache)
+    result["start_cpu_seconds"] = start(1 if quick else 3)
+    return result
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(one(sys.argv[2], sys.argv[3], int(sys.argv[4]))))
+    else:
+        common.main(measure, __doc__)

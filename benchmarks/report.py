@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 Found = Mapping[str, Any]
+ENGINE_RUNS = ("sudoku", "bits")
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
-def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table, all columns but the first on the right."""
-    head = [f"| {' | '.join(names)} |", f"|---|{'--:|' * (len(names) - 1)}"]
+def table(names: Sequence[str], rows: Iterable[Sequence[object]], align: str = "--:") -> str:
+    """A Markdown table, all columns but the first on the right, if not said otherwise."""
+    head = [f"| {' | '.join(names)} |", f"|---|{(align + '|') * (len(names) - 1)}"]
     return "\n".join([*head, *(f"| {' | '.join(map(cell, row))} |" for row in rows)])
 
 
@@ -50,6 +51,37 @@ def where(found: Found) -> str:
         f"{w['numpy']}, wasmtime {w['wasmtime']}, {w['compiler']}; commit {w['commit']}, "
         f"{w['date']}, {w['seconds']} s.{quick}*"
     )
+
+
+def engines(found: Found, picture: str) -> str:
+    """Section: all engines on two programs."""
+    names = {
+        "specialised": "native, specialised (the default)",
+        "plain": "native, plain",
+        "hull": "`hull`: generated Python",
+        "standard": "`standard`: NumPy, a scan of all keys",
+    }
+    rows = []
+    for run in ENGINE_RUNS:
+        for name, label in names.items():
+            row = found[run][name]
+            low, high = row["slowest_and_fastest"]
+            rows.append(
+                [f"`{run}.c`: {label}", row["tokens"], row["tokens_per_second"]]
+                + [row["tokens_per_cpu_second"], f"{low:,} to {high:,}", row["bytes_per_token"]]
+                + [found[run]["times_standard"][name]]
+            )
+    start = found["start_cpu_seconds"]
+    names_of = ["engine", "tokens", "tokens/s", "by processor time", "spread", "bytes a token"]
+    return f"""## Engines
+
+The article's hardest Sudoku, and a loop of bit operations on a table of 16 KiB; one core, the
+prompt not counted. The last column is relative to `standard` in the same run.
+
+{table([*names_of, "times"], rows)}
+
+Making the native engine takes {start["specialised"]["made"]} s of processor time (plain:
+{start["plain"]["made"]} s), finding it in the cache {start["specialised"]["found"]} s."""
 
 
 def hull_vs_standard(found: Found, picture: str) -> str:
@@ -211,6 +243,7 @@ All parameters have {found["distinct_values"]:,} distinct values, those of the s
 
 
 SECTIONS: dict[str, Callable[[Found, str], str]] = {
+    "engines": engines,
     "hull_vs_standard": hull_vs_standard,
     "scaling": scaling,
     "service": service,
@@ -248,7 +281,68 @@ def with_figures(readme: str, results: Mapping[str, Found]) -> str:
 
 def figures(results: Mapping[str, Found]) -> str:
     """What the README shows of them."""
-    return table(["what", "figure", "command"], [])
+    engine, hull = results["engines"], results["hull_vs_standard"]
+    start, long = results["service"]["start"], results["service"]["long"]
+    model = results["model"]
+    speeds = " and ".join(
+        f"{engine[run]['specialised']['tokens_per_second'] / 1e6:.1f}" for run in ENGINE_RUNS
+    )
+    sizes = " and ".join(f"{engine[run]['specialised']['bytes_per_token']}" for run in ENGINE_RUNS)
+    faster = hull["hull_times_faster"]["C"]
+    exponents = {name: row["exponent"] for name, row in hull["candidates"].items()}
+    deepest = results["scaling"]["trace"][-1]
+    tool = results["native"]["tasks"]
+    small = {name: task for name, task in tool.items() if task["tokens"] < 50_000}
+    quick, slow = (
+        [task["model_takes_times_as_long"][way] for task in small.values()]
+        for way in ("tool call, native", "wasmtime")
+    )
+    rows = [
+        [
+            "the hardest Sudoku, from the command to the grid",
+            f"{start['hardest_sudoku']['wall']} s; {results['service']['cold_seconds']} s with "
+            f"C library and engine to compile",
+        ],
+        ["a `printf` hello, likewise", f"{start['printf_hello']['wall']} s"],
+        [
+            "native engine: the Sudoku, and bit operations on 16 KiB",
+            f"{speeds} million tokens/s, {sizes} bytes a token",
+        ],
+        [
+            "the same Sudoku with `hull` and `standard`, in Python",
+            f"{cell(engine['sudoku']['hull']['tokens_per_second'])} and "
+            f"{cell(engine['sudoku']['standard']['tokens_per_second'])} tokens/s",
+        ],
+        [
+            "making the engine, finding it in the cache",
+            f"{engine['start_cpu_seconds']['specialised']['made']} s, "
+            f"{engine['start_cpu_seconds']['specialised']['found']} s",
+        ],
+        [
+            "hull against scan, both in C, at 100,000 tokens",
+            f"{cell(faster['100000'])} times; time per step grows with exponent "
+            f"{exponents['C, hull']} against {exponents['C, scan']}",
+        ],
+        [
+            f"a trace of {deepest['up_to']:,} tokens, its last stretch",
+            f"{deepest['nanoseconds_per_token']} ns and {deepest['bytes_per_token']} bytes a token",
+        ],
+        [
+            f"{long['tokens']:,} tokens, the peak of memory; killed half way and resumed",
+            f"{long['whole']['peak_megabytes']} MB; "
+            f"{long['killed_and_resumed']['peak_megabytes']} MB",
+        ],
+        [
+            "a small function, beside a tool call of a native program; beside wasmtime",
+            f"{min(quick)} to {max(quick)} times its time; {min(slow)} to {max(slow)} times",
+        ],
+        [
+            "parameters, those that are not zero; the model's file, with `xz`",
+            f"{model['parameters']:,}, {model['non_zeros']:,}; "
+            f"{model['files']['model.safetensors']['xz']:,} bytes",
+        ],
+    ]
+    return table(["what", "figure"], rows, "---")
 
 
 def main() -> None:

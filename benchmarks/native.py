@@ -70,9 +70,10 @@ class Ways:
     def __init__(self, task: Task, folder: Path) -> None:
         self.task = task
         source = common.FOLDER / "programs" / task.file
-        self.program = compile_program(source, call=(task.name, 0))
+        self.program = compile_program(source, call=(task.name, 0), libc="tiny")
         self.programs = {
-            n: compile_program(source, call=(task.name, n)) for n in (task.large, task.small)
+            n: compile_program(source, call=(task.name, n), libc="tiny")
+            for n in (task.large, task.small)
         }
         self.model = build_checkpoint()
         engine = wasmtime.Engine()

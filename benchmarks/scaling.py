@@ -1,6 +1,7 @@
 """What a token costs as things grow: the trace, memory, call depth, the program; and by opcode.
 
-All with the native engine, as it runs by default. Times are per token of the trace, medians.
+All with the native engine, as it runs by default. Times are processor time per token of
+the trace, medians.
 
     python benchmarks/scaling.py [--quick] [--out FILE]
 """
@@ -56,9 +57,9 @@ class Bench:
         seconds, count = [], 0
         for _ in range(rounds):
             engine, token = self.start(program)
-            began = time.perf_counter()
+            began = time.process_time()
             count = len(engine.extend(token, self.model.config.stop_tokens, limit))
-            seconds.append(time.perf_counter() - began)
+            seconds.append(time.process_time() - began)
         return {
             "prompt": len(program.tokens),
             "tokens": count,
@@ -67,17 +68,17 @@ class Bench:
 
     def lengths(self, count: int) -> Iterator[Json]:
         """One long run: cost of each stretch of it, and memory of the process."""
-        program = compile_program(SOURCES / "mix.c", call=("steps", count // 50))
+        program = compile_program(SOURCES / "mix.c", call=("steps", count // 50), libc="tiny")
         engine, token = self.start(program)
         before, done, goal = resident_bytes(), 0, 100_000
         stop = self.model.config.stop_tokens
         while done < count:
-            began, start = time.perf_counter(), done
+            began, start = time.process_time(), done
             while done < min(goal, count):
                 chunk = engine.extend(token, stop, min(MILLION, min(goal, count) - done))
                 token, done = int(chunk[-1]), done + len(chunk)
                 assert token not in stop
-            seconds = time.perf_counter() - began
+            seconds = time.process_time() - began
             yield {
                 "up_to": done,
                 "nanoseconds_per_token": significant(1e9 * seconds / (done - start)),
@@ -168,7 +169,7 @@ def measure(quick: bool) -> Json:
     bench, rounds = Bench(build_checkpoint()), 3 if quick else 5
 
     def called(file: str, name: str, *arguments: int) -> dict[str, float]:
-        program = compile_program(SOURCES / file, call=(name, *arguments))
+        program = compile_program(SOURCES / file, call=(name, *arguments), libc="tiny")
         return bench.run(program, rounds)
 
     return {

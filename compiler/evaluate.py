@@ -46,18 +46,25 @@ class Head:
         self._query = tuple(_Form(e) for e in node.query)
         self._key = tuple(_Form(e) for e in node.key)
         self._values = tuple(_Form(e) for e in node.values)
-        self._keys: list[tuple[Exact, Exact]] = []
+        self._keys: list[tuple[Exact, Exact]] = []  # distinct ones
+        self._numbers: dict[tuple[Exact, Exact], int] = {}  # of the keys in that list
+        self._which = np.zeros(64, np.int64)  # number of the key at each position
         self._stored: list[tuple[Exact, ...]] = []
         self._approximate = np.zeros((2, 64))
 
     def attend(self, values: Mapping[str, Exact]) -> tuple[Exact, ...]:
         """Insert this token's key and value, then fetch."""
         key = (self._key[0](values), self._key[1](values))
-        count = len(self._keys)
-        if count == self._approximate.shape[1]:
-            self._approximate = np.concatenate([self._approximate, np.zeros((2, count))], axis=1)
-        self._approximate[:, count] = [float(k) for k in key]
-        self._keys.append(key)
+        count = len(self._stored)
+        if count == len(self._which):
+            self._which = np.concatenate([self._which, np.zeros_like(self._which)])
+        number = self._which[count] = self._numbers.setdefault(key, len(self._keys))
+        if number == len(self._keys):
+            if number == self._approximate.shape[1]:
+                more = np.zeros_like(self._approximate)
+                self._approximate = np.concatenate([self._approximate, more], axis=1)
+            self._approximate[:, number] = [float(k) for k in key]
+            self._keys.append(key)
         self._stored.append(tuple(form(values) for form in self._values))
         return self.fetch(self._query[0](values), self._query[1](values))
 
@@ -72,7 +79,7 @@ class Head:
     def _winners(self, qx: Exact, qy: Exact) -> Sequence[int]:
         """Positions of all keys with the greatest score, ascending."""
         if qx == 0 and qy == 0:
-            return range(len(self._keys))
+            return range(len(self._stored))
         parts = self._approximate[:, : len(self._keys)] * np.array([[float(qx)], [float(qy)]])
         scores = parts.sum(axis=0)
         # Each conversion, product and sum above errs by at most one part in 2^53.
@@ -81,7 +88,11 @@ class Head:
         candidates: NDArray[np.int64] = np.flatnonzero(scores + slack >= best)
         exact_scores = [self._keys[c][0] * qx + self._keys[c][1] * qy for c in candidates]
         top = max(exact_scores)
-        return [int(c) for c, s in zip(candidates, exact_scores, strict=True) if s == top]
+        winning = [c for c, s in zip(candidates, exact_scores, strict=True) if s == top]
+        winners: list[int] = np.flatnonzero(
+            np.isin(self._which[: len(self._stored)], winning)
+        ).tolist()
+        return winners
 
 
 _Step = tuple[Node, Head | tuple[_Form, _Form], list[tuple[str, int, Exact]]]

@@ -127,6 +127,25 @@ def test_xorshift(opt):
 
 
 @BOTH
+def test_bits(opt):
+    mask, words, state, ones, table = 0xFFFFFFFF, 32, 2463534242, 0, []
+    for _ in range(words):
+        state ^= state << 13 & mask
+        state ^= state >> 17
+        state ^= state << 5 & mask
+        table.append(state)
+    for _ in range(2):
+        for i in range(words):
+            value, other = table[i], table[(i * 5 + 1) % words]
+            value = (value << 7 & mask | value >> 25) ^ (other & ~state)
+            table[i] = value
+            ones += value.bit_count()
+            state = state + (value | 1) & mask
+    assert output("bits.c", 2, words, opt=opt) == f"{ones} {state:08x}\n"
+    assert "power of two" in output("bits.c", 1, 5, code=1)
+
+
+@BOTH
 def test_sort(opt):
     chosen = random.Random(3)
     lists = [[1], [2, 1], [5] * 8, list(range(20)), list(range(20, 0, -1))]

@@ -134,7 +134,7 @@ def test_mistakes_in_a_graph_are_refused() -> None:
         graph.gate("g", number, Graph().input("elsewhere"), number)
     with pytest.raises(ValueError, match="one or two"):
         graph.fetch_position("f", number, [])
-    with pytest.raises(ValueError, match="unknown or already"):
+    with pytest.raises(ValueError, match="'zz', which is unknown"):
         graph.score("zz", 1)
     one, two = graph.linear("one_way"), graph.linear("other_way")
     graph.gate("there", one, 1, two)

@@ -126,7 +126,7 @@ def test_the_entry_is_the_first_export_that_fits() -> None:
 
 def test_entries_and_calls_that_do_not_fit_are_refused() -> None:
     text = """(module (func (export "main") (param i32 i32) (result i32) (i32.const 0))
-      (func (export "long") (param i64)) (memory (export "memory") 1))"""
+      (func (export "table") (param funcref)) (memory (export "memory") 1))"""
     with pytest.raises(UnsupportedError, match="--call"):
         compiled(text)
     with pytest.raises(CompileError, match="no function is exported"):
@@ -139,8 +139,8 @@ def test_entries_and_calls_that_do_not_fit_are_refused() -> None:
         compiled(text, ("memory",))
     with pytest.raises(UsageError, match="not a 32-bit integer"):
         compiled(text, ("main", 1 << 32, 0))
-    with pytest.raises(UnsupportedError, match="only i32"):
-        compiled(text, ("long", 0))
+    with pytest.raises(UnsupportedError, match="funcref"):
+        compiled(text, ("table", 0))
 
 
 def test_programs_that_read_arguments_say_so() -> None:

@@ -82,8 +82,9 @@ prompt not counted. The last column is relative to `standard` in the same run, w
 
 {table([*names_of, "times"], rows)}
 
-Making the native engine takes {start["specialised"]["made"]} s of processor time (plain:
-{start["plain"]["made"]} s), finding it in the cache {start["specialised"]["found"]} s."""
+Making the native engine, which is generating and compiling it, takes
+{start["specialised"]["made"]} s of processor time (plain: {start["plain"]["made"]} s), finding it
+in the cache {start["specialised"]["found"]} s."""
 
 
 def hull_vs_standard(found: Found, picture: str) -> str:
@@ -116,8 +117,8 @@ them. Tokens/s:
 
 {speeds}
 
-The hull is faster by {", ".join(texts)}. The article names {article["hull"]:,} tokens/s with
-the hull and {article["standard"]:,} without.
+The hull is faster by {", ".join(texts)}.
+The article names {article["hull"]:,} tokens/s with the hull and {article["standard"]:,} without.
 
 ![Time per step against the length of the sequence]({picture})"""
 
@@ -263,7 +264,7 @@ def page(results: Mapping[str, Found], pictures: str) -> str:
     """The whole page; ``pictures`` is their folder as seen from it."""
     parts = [
         "# Benchmarks\n\nMade by `make bench`: every figure is a median of runs that took turns. "
-        "The JSON is in `benchmarks/results`."
+        "The JSON is in `benchmarks/results`, what the programs do in `benchmarks/programs`."
     ]
     for name, section in SECTIONS.items():
         if name in results:
@@ -322,8 +323,8 @@ def figures(results: Mapping[str, Found]) -> str:
         ],
         [
             "hull against scan, both in C, at 100,000 tokens",
-            f"{cell(faster['100000'])} times; time per step grows with exponent "
-            f"{exponents['C, hull']} against {exponents['C, scan']}",
+            f"{cell(faster['100000'])} times as fast; time per step grows with the power "
+            f"{exponents['C, hull']} of the length against {exponents['C, scan']}",
         ],
         [
             f"a trace of {deepest['up_to']:,} tokens, its last stretch",

@@ -99,7 +99,8 @@ class Bench:
             ):
                 continue
             row = self._loop(name, pops, pushes, turns)
-            tokens = row["tokens"] - sum(GET[letter] for letter in pops)
+            narrow = "store" in name and name[-1].isdigit()  # one word of the value is fetched
+            tokens = row["tokens"] - (10 if narrow else sum(GET[letter] for letter in pops))
             if pushes:
                 tokens -= kept[pushes] - GET[pushes]
             yield {
@@ -179,7 +180,7 @@ def measure(quick: bool) -> Json:
             for size in SIZES
         ],
         "call_depth": [
-            {"depth": depth, **called("down.c", "dive", depth, 32_000 // depth)} for depth in DEPTHS
+            {"depth": depth, **called("down.c", "dive", depth, 64_000 // depth)} for depth in DEPTHS
         ],
         "program": [{"instructions": n, **bench.run(straight(n), rounds)} for n in LENGTHS],
         "opcodes": list(bench.opcodes(10 if quick else 200)),

@@ -198,6 +198,10 @@ def service(found: Found, picture: str) -> str:
     """Section: what a user waits for."""
     start, prompt, batch, long = (found[key] for key in ("start", "prompt", "batch", "long"))
     rows = [[name.replace("_", " "), t["wall"], t["processor"]] for name, t in start.items()]
+    rows += [
+        [f"`explain --at {at}` of that Sudoku", t["wall"], t["processor"]]
+        for at, t in found["explain"].items()
+    ]
     if found["cold_seconds"] is not None:
         rows.append(["hardest sudoku, all caches empty", found["cold_seconds"], ""])
     parts = f"""## Starting, many runs, a long run

@@ -35,6 +35,8 @@ SUDOKU = PROGRAMS / "sudoku.c"
 PUZZLE = "800000000003600000070090200050007000000045700000100030001000068008500010090000400"
 HELLO = '#include <stdio.h>\nint main(void) { printf("hello %d\\n", 42); return 0; }\n'
 LONG_TOKENS = 60_000_000
+EXPLAINED = (70_000, 970_000)
+"""Tokens of the trace; 30,000 of prompt come before."""
 ROUND_TOKENS = 37
 """Tokens of one round of the long program's loop."""
 LONG = """{{ i32.const {number} global.set 00 00 00 00
@@ -44,9 +46,9 @@ halt 00 00 00 00 }}"""
 BACK = -7 * 5
 
 
-def command(*arguments: str | os.PathLike[str]) -> list[str]:
-    """``transputer run`` as a process of its own."""
-    return [sys.executable, "-m", "executor", "run", *map(os.fspath, arguments)]
+def command(*arguments: str | os.PathLike[str], verb: str = "run") -> list[str]:
+    """``transputer`` as a process of its own."""
+    return [sys.executable, "-m", "executor", verb, *map(os.fspath, arguments)]
 
 
 def _processor() -> float:
@@ -55,12 +57,14 @@ def _processor() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def seconds(arguments: Sequence[str | os.PathLike[str]], rounds: int) -> dict[str, float]:
+def seconds(
+    arguments: Sequence[str | os.PathLike[str]], rounds: int, verb: str = "run"
+) -> dict[str, float]:
     """Medians for a command that finds everything in the cache, wall-clock and processor."""
     walls, cpus = [], []
     for number in range(rounds + 1):
         before, start = _processor(), time.perf_counter()
-        subprocess.run(command(*arguments), check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command(*arguments, verb=verb), check=True, stdout=subprocess.DEVNULL)
         if number:
             walls.append(time.perf_counter() - start)
             cpus.append(_processor() - before)
@@ -170,6 +174,10 @@ def measure(quick: bool) -> Json:
             "start": {
                 "printf_hello": seconds([hello], rounds),
                 "hardest_sudoku": seconds([SUDOKU, PUZZLE], rounds),
+            },
+            "explain": {
+                str(at): seconds(["--at", str(at), SUDOKU, PUZZLE], 1, verb="explain")
+                for at in EXPLAINED
             },
             "cold_seconds": None if quick else cold(cache),
             "prompt": prompt(rounds),

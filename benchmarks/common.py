@@ -19,6 +19,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 PROGRAMS = FOLDER.parent / "programs"
+PUZZLE = "800000000003600000070090200050007000000045700000100030001000068008500010090000400"
+"""What the article calls the hardest Sudoku."""
 PACKAGES = ("numpy", "torch", "wasmtime", "ziglang")
 
 Json = dict[str, object]

@@ -20,18 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import common
-from common import Json
+from common import PROGRAMS, PUZZLE, Json
 from compiler import compile_program
 from executor.decode import Engine, extend_chunks, feed_chunks, make_engine
 from executor.loading import build_checkpoint
 from executor.native import NativeEngine
 from executor.process import resident_bytes
 
-PROGRAMS = Path(__file__).parent.parent / "programs"
-PUZZLE = "800000000003600000070090200050007000000045700000100030001000068008500010090000400"
 RUNS = {"sudoku": ("sudoku.c", [PUZZLE]), "bits": ("bits.c", ["8"])}
 TOKENS = {"specialised": 4_000_000, "plain": 1_000_000, "hull": 10_000, "standard": 300}
 

@@ -24,15 +24,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import common
-from common import Json
+from common import PROGRAMS, PUZZLE, Json
 from compiler.kept import compile_kept
 from executor import BatchJob, run, run_batch
 from executor.decode import make_engine
 from executor.loading import open_checkpoint
 
-PROGRAMS = Path(__file__).parent.parent / "programs"
 SUDOKU = PROGRAMS / "sudoku.c"
-PUZZLE = "800000000003600000070090200050007000000045700000100030001000068008500010090000400"
 HELLO = '#include <stdio.h>\nint main(void) { printf("hello %d\\n", 42); return 0; }\n'
 LONG_TOKENS = 60_000_000
 EXPLAINED = (70_000, 970_000)

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import wasmtime
 
+from common import PROGRAMS
 from compiler import compile_program, compile_wasm, isa
 from compiler.program import Program
 from executor.loading import build_checkpoint
 from executor.oracle import trace_tokens
 from executor.replay import replay
 
-PROGRAMS = Path(__file__).parent.parent / "programs"
 ARGUMENTS = {
     "sudoku": ("530070000600195000098000060800060003400803001700020006060000280000419005000080079",)
 }

@@ -99,7 +99,7 @@ def build_weights() -> dict[str, Array]:
     """The default machine's weights as named arrays, see :mod:`compiler.weights`."""
     from compiler.build import build_machine
 
-    return build_machine().weights()
+    return build_machine().arrays
 
 
 def _compile_tok(path: Path) -> Program:

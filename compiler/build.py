@@ -34,10 +34,6 @@ class Machine:
     graph: Graph = field(repr=False)
     plan: Plan = field(repr=False)
 
-    def weights(self) -> dict[str, Array]:
-        """The named weights."""
-        return self.arrays
-
     @property
     def ids(self) -> dict[str, int]:
         """Token spelling to id (a new dictionary each time)."""

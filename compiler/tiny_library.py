@@ -68,19 +68,17 @@ def library_archive(toolchain: Toolchain, *, timeout: float = TIMEOUT_SECONDS) -
 
 
 def _remedy(messages: str) -> str:
-    missing = re.findall(r"undefined symbol: (\S+)", messages)
-    known = remedy(messages)
-    if missing and not known:
-        names = ", ".join(sorted(set(missing)))
-        return f"no source file and nothing in the small C library defines {names}"
+    known = remedy(messages, "the small C library")
+    if known:
+        return known
     if re.search(r"fatal error: '[^']*' file not found", messages):
         headers = ", ".join(sorted(path.name for path in folder().glob("*.h")))
         return (
             f"the small C library has {headers}; -I adds a folder of your own headers, "
             "--libc=wasi takes the whole standard library"
         )
-    if not known and "error: call to undeclared function" in messages:
+    if "error: call to undeclared function" in messages:
         return (
             "the small C library has only a part of the standard one: --libc=wasi takes all of it"
         )
-    return known
+    return ""

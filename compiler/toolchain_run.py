@@ -103,8 +103,12 @@ def refused(
     return CompileError(reason, place, (remedies or remedy)(messages))
 
 
-def remedy(messages: str) -> str:
-    """What the user can do about a compiler's or linker's messages; empty if they say it."""
+def remedy(messages: str, library: str = "") -> str:
+    """What the user can do about a compiler's or linker's messages; empty if they say it.
+
+    Args:
+        library: what the C library is called, if one is linked: it may not define a name.
+    """
     missing = re.findall(r"undefined symbol: (\S+)", messages)
     if any(name in ("main", "__main_argc_argv", "__main_void") for name in missing):
         return "write `int main(void)` or `int main(int argc, char **argv)`, or call one function"
@@ -113,6 +117,9 @@ def remedy(messages: str) -> str:
         return f"the declarations of {mismatch[1]} must agree in all files"
     if "symbol exported via --export not found" in messages:
         return "only functions that are not static can be called"
+    if missing and library:
+        names = ", ".join(sorted(set(missing)))
+        return f"no source file and nothing in {library} defines {names}"
     return ""
 
 

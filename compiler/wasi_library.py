@@ -363,12 +363,8 @@ _SYSTEM_NAMES = ("wasm32-wasip1", "wasm32-wasi")
 
 
 def _remedy(messages: str) -> str:
-    missing = re.findall(r"undefined symbol: (\S+)", messages)
-    known = remedy(messages)
-    if missing and not known:
-        names = ", ".join(sorted(set(missing)))
-        return f"no source file and nothing in the C library defines {names}"
-    if re.search(r"initial memory too small", messages):
+    known = remedy(messages, "the C library")
+    if not known and "initial memory too small" in messages:
         return (
             f"data and stack must fit the memory ({MEMORY_BYTES >> 20} MiB, or what --memory says)"
         )

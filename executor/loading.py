@@ -59,7 +59,7 @@ def checkpoint_of(machine: Machine) -> Checkpoint:
     return Checkpoint(
         config=ModelConfig.from_mapping(machine.config),
         vocabulary=machine.vocabulary,
-        weights=machine.weights(),
+        weights=machine.arrays,
         rom=tuple(ids[spelling] for spelling in machine.rom),
         names=names_of(machine.graph, machine.plan, machine.placed),
     )

@@ -33,7 +33,7 @@ from small_graphs import Small, exact_run, is_mean_of_sum, needed_bits, small_gr
 def checkpoint(small: Small) -> Checkpoint:
     machine = make_machine(small.graph, small.plan)
     config = ModelConfig.from_mapping(machine.config)
-    return Checkpoint(config, machine.vocabulary, machine.weights())
+    return Checkpoint(config, machine.vocabulary, machine.arrays)
 
 
 def wrong_values(small: Small, rows: Sequence[Values], best: list[str]) -> list[str]:

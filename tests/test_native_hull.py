@@ -56,6 +56,11 @@ void table_add(both *b, double x, double y, int64_t position, double value)
     table_insert(&b->table, x, y);
 }
 double table_ask(both *b, double e) { return table_query(&b->table, e)[1].d; }
+int64_t table_find(both *b, int64_t k) /* the position of a key that is there, or -1 */
+{
+    const cell *record = table_hit(&b->table, k);
+    return record ? record[0].i : -1;
+}
 int table_is_general(both *b) { return b->table.general; }
 int sign(const double *factors, int n) { return sign_of_products(factors, n); }
 int64_t ask_position(double x, double y, int64_t p)
@@ -83,6 +88,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         getattr(lib, name).restype = number
     lib.hull_kept.argtypes, lib.hull_kept.restype = [handle], count
     lib.table_ask.argtypes, lib.table_ask.restype = [handle, number], number
+    lib.table_find.argtypes, lib.table_find.restype = [handle, count], count
     lib.table_is_general.argtypes = [handle]
     lib.sign.argtypes = [ctypes.POINTER(number), ctypes.c_int]
     lib.ask_position.argtypes, lib.ask_position.restype = [number, number, count], count
@@ -239,6 +245,14 @@ def test_tables_of_indexed_keys(
         theirs.insert(x, y, (float(i),))
         for e in [*queries, float(k), k + 0.5]:
             assert library.table_ask(handle, e) == theirs.query(e, 1.0)[0]
+        there = (
+            {}
+            if library.table_is_general(handle)
+            else dict(zip(keys[: i + 1], range(i + 1), strict=True))
+        )
+        for other in {*keys, *(k + 1 for k in keys), 0, -1, 2**40}:
+            latest = there.get(other, -1) if other else -1
+            assert library.table_find(handle, other) == latest
     assert library.both_error(handle) == 0
     assert library.both_free(handle) == 0
 

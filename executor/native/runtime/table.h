@@ -433,15 +433,27 @@ static inline const cell *table_query(table *t, double e)
     return table_query_rare(t, e);
 }
 
-/* The same for an integer. */
+/* The record of an integer k != 0 that is a key; else NULL. Nothing is changed. */
+static inline cell *table_hit(const table *t, int64_t k)
+{
+    cell *record;
+    if ((uint64_t)k < (uint64_t)t->n_dense) {
+        if (k == 0)
+            return NULL;
+        record = t->dense + k * (t->stride - 1);
+    } else {
+        if (k == 0 || !t->size)
+            return NULL;
+        record = entry_of(t, k) + 1;
+    }
+    return record[0].i >= 0 ? record : NULL;
+}
+
+/* The same as table_query for an integer. */
 static inline const cell *table_at(table *t, int64_t k)
 {
-    if ((uint64_t)k < (uint64_t)t->n_dense && k) {
-        const cell *record = t->dense + k * (t->stride - 1);
-        if (__builtin_expect(record[0].i >= 0, 1))
-            return record;
-    }
-    return table_query(t, (double)k);
+    const cell *record = table_hit(t, k);
+    return __builtin_expect(record != NULL, 1) ? record : table_query(t, (double)k);
 }
 
 /* The record of k = 0, to be filled: it is there, in a table whose keys are all as guessed. */

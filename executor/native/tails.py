@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import copysign, frexp
 
+from executor.native.effects import Effects
 from executor.native.exprs import Expr, constant
 from executor.native.forms import Linear
-from executor.native.lookups import Lookups
 from executor.native.nodes import (
     Accumulate,
     AddTo,
@@ -47,7 +47,7 @@ SUM_BOUND = 2.0**45
 Values = Sum | Product | Mean | Accumulate | Load | AsDouble | Cell
 
 
-class Tail(Lookups):
+class Tail(Effects):
     """One path through the step.
 
     Attributes:

@@ -1,0 +1,164 @@
+"""What changes the state of the engine, on one path through the step.
+
+The part of :class:`~executor.native.tails.Tail` that writes sums, records and extremes.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from executor.native.exprs import Expr
+from executor.native.forms import HERE
+from executor.native.lookups import CALL, Lookups
+from executor.native.nodes import AddTo, Extreme, Insert, Store
+
+
+class Effects(Lookups):
+    """See the module."""
+
+    def effect(self, name: str) -> None:
+        """Write what changes the state, once."""
+        if name in self.done:
+            return
+        self.done.add(name)
+        effect = self.shared.program.effects[name]
+        match effect:
+            case Store(value):
+                if not self.shared.dropped:
+                    text = self.text(self.linear(value))
+                    self.say(f"e->columns[{name.split()[1]}][p] = {text};")
+            case AddTo():
+                pass  # see commit
+            case Extreme():
+                self._extreme(name, effect)
+            case Insert():
+                self._insert(name, effect)
+
+    def commit(self) -> None:
+        """Sums: what must not be done twice comes last."""
+        for name in self.shared.program.effects:
+            self.commit_sum(name)
+
+    def commit_sum(self, name: str) -> None:
+        """Write a running sum, once."""
+        effect = self.shared.program.effects[name]
+        if isinstance(effect, AddTo) and name not in self.committed:
+            if self.linear(effect.value).constant != 0.0:
+                self.say(f"e->{name} = {self.text(self.sum_of(name))};")
+            self.committed.add(name)
+
+    @abstractmethod
+    def sum_of(self, name: str) -> Expr:
+        """A running sum, with the current token."""
+
+    def _extreme(self, name: str, effect: Extreme) -> None:
+        score = self.linear(effect.score)
+        key = self.seen.get(name)
+        if key is not None and score.range.high < key:
+            return
+        weight = "1" if effect.mean else "p"
+        record = [f"e->{name}.x.weight = {weight};"]
+        if key is not None and score.constant == key:
+            self.say(record[0])
+            for k, value in enumerate(map(self.linear, effect.values)):
+                self.say(f"e->{name}.v{k} = {self.text(value)};")
+            return
+        text = self.single(score)
+        if effect.mean:
+            self._means(name, text, list(map(self.linear, effect.values)))
+            return
+        better = f"if ({text} >= e->{name}.x.key)"
+        if all(map(self.shared.is_timeless, effect.values)):
+            self.shared.exceeded.add(name)
+            for structure in self.shared.depends(effect.values):
+                self.effect(structure)
+            self.say(better)
+            self.say(f"    exceed_{name}(e, p, {text});")
+            return
+        values = [self.linear(value) for value in effect.values]
+        inner = self.child()
+        inner.say(f"e->{name}.x.key = {text}, {record[0]}")
+        for k, value in enumerate(values):
+            inner.say(f"e->{name}.v{k} = {inner.text(value)};")
+        self.block(f"{better} {{", inner)
+
+    def _means(self, name: str, score: str, values: list[Expr]) -> None:
+        """The sums of the values at the greatest key."""
+        texts = [self.text(value) for value in values]
+        self.say("{")
+        key = f"e->{name}.x.key"
+        self.say(f"    const int better = {score} > {key} ? 1 : {score} == {key} ? 0 : -1;")
+        self.say("    if (better > 0) {")
+        self.say(f"        e->{name}.x.key = {score}, e->{name}.x.weight = 1;")
+        for k, text in enumerate(texts):
+            self.say(f"        e->{name}.v{k} = {text};")
+        self.say("    } else if (better == 0) {")
+        self.say(f"        e->{name}.x.weight++;")
+        for k, text in enumerate(texts):
+            self.say(f"        e->{name}.v{k} += {text};")
+        self.say("    }")
+        self.say("}")
+
+    def _insert(self, name: str, effect: Insert) -> None:
+        arguments = [self.linear(argument) for argument in effect.arguments]
+        if effect.kind == "table" and all(a.constant == 0.0 for a in arguments):
+            self._insert_zero(name, effect)
+            return
+        current = self.shared.columns.masks[self.tokens.get(HERE, 0)]
+        if effect.kind == "few" and self.shared.is_known(name):
+            self.shared.unwritten.add(name)
+            return
+        if not (current & self.shared.winners(name)).any():
+            self.shared.unwritten.add(name)
+            return
+        late = self.shared.late.get(name, {})
+        for structure in self.shared.depends(late.values()):
+            self.effect(structure)
+        texts = {
+            k: self.text(self.linear(value))
+            for k, value in enumerate(effect.values, 1)
+            if k not in late
+        }
+        given = [self.text(argument) for argument in arguments]
+        self.cost += CALL
+        fresh = effect.fresh
+        if effect.kind == "few":
+            fresh = self.name("fresh")
+            self.say(f"cell *const {fresh} = {effect.fresh};")
+        self.say(f"{fresh}[0].i = {'1' if effect.mean else 'p'};")
+        for k, text in texts.items():
+            self.say(f"{fresh}[{k}].d = {text};")
+        self.say(effect.call.format(*given))
+        if effect.kind == "hull":
+            self.say("if (e->core.status.error)")
+            self.say("    goto failed;")
+        if name in self.shared.keyed:
+            self.say(f"if (e->{name}.general)")
+            self.say(f"    goto {self.retry};")
+
+    def _insert_zero(self, name: str, effect: Insert) -> None:
+        """A token that writes nothing: only the latest of them counts, and hardly ever."""
+        self.neutral.add(name)
+        self.shared.zeroed.add(name)
+        trial = self.child()  # a look that does not count as a dependency
+        if any(trial.linear(value).constant is None for value in effect.values):
+            self.shared.refreshed[name] = effect.values
+            for structure in self.shared.depends(effect.values):
+                self.effect(structure)
+            self.say(f"table_zero_later(&e->{name}, p);")
+            return
+        texts = [self.text(self.linear(value)) for value in effect.values]
+        if not texts:
+            self.say(f"table_zero(&e->{name})[0].i = p;")
+            return
+        record = self.name("zero")
+        self.say(f"cell *const {record} = table_zero(&e->{name});")
+        self.say(f"{record}[0].i = p;")
+        for k, text in enumerate(texts):
+            self.say(f"{record}[{k + 1}].d = {text};")
+
+    def block(self, opening: str, inner: Lookups) -> None:
+        """Lines of an inner scope, in braces."""
+        self.say(opening, inner.cost)
+        self.lines += ["    " + line for line in inner.lines]
+        self.say("}", 0)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 import warnings
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ GROWTH = 4
 """A chunk is at most so many times as long as the one before it."""
 
 Ids = npt.NDArray[np.int32]
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class Engine(Protocol):
@@ -56,6 +57,17 @@ class Engine(Protocol):
         Ends when a token of ``stop`` or ``limit`` (at least 1) tokens were produced. The last
         one is produced but not appended yet, as with ``step``.
         """
+
+
+@runtime_checkable
+class Keepable(Engine, Protocol):
+    """An engine whose state can be put aside, see :mod:`executor.kept_prompt`."""
+
+    def state(self) -> Arrays | None:
+        """All that it knows of the tokens it has read, as plain arrays; None if it cannot tell."""
+
+    def restore(self, state: Arrays) -> None:
+        """Become, from new, what the engine of the same model was when it gave this state."""
 
 
 def extend(step: Callable[[int], int], token: int, stop: Collection[int], limit: int) -> Ids:

@@ -11,7 +11,7 @@ from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint
 from executor.codegen import generate
 from executor.config import Mode
-from executor.decode import Ids, extend
+from executor.decode import Arrays, Ids, extend
 from hullcache import HullHead
 
 
@@ -48,8 +48,9 @@ class HullEngine:
             "head": code.head,
             "tokens": code.tokens,
         }
+        self._heads: dict[str, HeadCache] = {}
         for cache in code.caches:
-            head = make_cache(cache.mode, len(cache.values))
+            head = self._heads[cache.name] = make_cache(cache.mode, len(cache.values))
             namespace[f"insert_{cache.name}"] = head.insert
             namespace[f"query_{cache.name}"] = head.query
         self.source = code.source
@@ -78,3 +79,24 @@ class HullEngine:
     def extend(self, token: int, stop: Collection[int], limit: int) -> Ids:
         """Append a token and those that follow it."""
         return extend(self.step, token, stop, limit)
+
+    def state(self) -> Arrays | None:
+        """See :class:`executor.decode.Keepable`; None with caches that are not hull caches."""
+        found: dict[str, Any] = {"position": np.array([self._position], np.int64)}
+        for name, head in self._heads.items():
+            if not isinstance(head, HullHead):
+                return None
+            found |= {f"{name}.{part}": array for part, array in head.state().items()}
+        return found
+
+    def restore(self, state: Arrays) -> None:
+        """See :class:`executor.decode.Keepable`."""
+        parts: dict[str, dict[str, Any]] = {name: {} for name in self._heads}
+        for key, array in state.items():
+            name, dot, part = key.partition(".")
+            if dot:
+                parts[name][part] = array
+        for name, head in self._heads.items():
+            assert isinstance(head, HullHead)
+            head.restore(parts[name])
+        self._position = int(state["position"][0])

@@ -13,7 +13,8 @@ from pathlib import Path
 from compiler.errors import LimitError, UsageError
 from executor.checkpoint import Checkpoint
 from executor.config import AUTO
-from executor.decode import Ids, extend_chunks, feed_chunks, make_engine
+from executor.decode import Ids, extend_chunks, make_engine
+from executor.kept_prompt import feed_prompt
 from executor.loading import ModelSource, open_checkpoint
 from executor.runner import ASKED, NO_TOKENS, length_limit
 
@@ -73,7 +74,8 @@ class MachineRun:
         Raises:
             LimitError: if no stop token comes before a limit.
         """
-        for _ in feed_chunks(self._engine, self.prompt[:-1]):
+        prompt = self.prompt[:-1]
+        for _ in feed_prompt(self._engine, self.checkpoint, prompt, len(prompt)):
             yield NO_TOKENS
         stop = frozenset(self.checkpoint.config.stop_tokens)
         for ids in extend_chunks(self._engine, self.prompt[-1], stop, self._limit):

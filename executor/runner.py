@@ -25,6 +25,7 @@ from executor.checkpoint import Checkpoint
 from executor.config import AUTO
 from executor.decode import Engine, Ids, extend_chunks, feed_chunks, make_engine
 from executor.job import Job, ProgramSource, own_input, prepare
+from executor.kept_prompt import feed_prompt
 from executor.loading import ModelSource, open_checkpoint, refusal
 from executor.process import resident_bytes
 from executor.resume import RunIdentity, open_run
@@ -171,10 +172,9 @@ class Execution:
         if reason is not None:
             raise LimitError(reason)
         self.vocabulary = checkpoint.vocabulary
-        prompt = (checkpoint.encode(tokens) for tokens in (program.tokens, input_tokens))
-        self._prompt = array("i", checkpoint.rom)
-        for ids in prompt:
-            self._prompt.extend(ids)
+        self._prompt = array("i", [*checkpoint.rom, *checkpoint.encode(program.tokens)])
+        self._n_program = len(self._prompt)
+        self._prompt.extend(checkpoint.encode(input_tokens))
         self.n_prompt = len(self._prompt)
         self._limit, self._limit_reason = length_limit(checkpoint, self.n_prompt, limits.tokens)
         self._memory = limits.memory
@@ -243,7 +243,7 @@ class Execution:
 
     def _feed(self) -> Iterator[int]:
         """Feed prompt and saved tokens, all but the last, which becomes ``_last``."""
-        yield from feed_chunks(self._engine, self._prompt[:-1])
+        yield from feed_prompt(self._engine, self._checkpoint, self._prompt[:-1], self._n_program)
         last = self._prompt[-1:]
         if self.saved is not None:
             for ids in self.saved.chunks():

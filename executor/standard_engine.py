@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from executor.checkpoint import Array, Checkpoint
-from executor.decode import Ids, extend
+from executor.decode import Arrays, Ids, extend
 
 BLOCK = 64
 """Prompt tokens that are read at once."""
@@ -50,6 +50,17 @@ class StandardEngine:
     def extend(self, token: int, stop: Collection[int], limit: int) -> Ids:
         """Append a token and those that follow it."""
         return extend(self.step, token, stop, limit)
+
+    def state(self) -> Arrays:
+        """See :class:`executor.decode.Keepable`. Positions come last: so it packs well."""
+        kept = {"keys": self._keys, "values": self._values}
+        return {name: array[:, :, : self._length].swapaxes(2, 3) for name, array in kept.items()}
+
+    def restore(self, state: Arrays) -> None:
+        """See :class:`executor.decode.Keepable`."""
+        self._length = state["keys"].shape[3]
+        self._keys = np.ascontiguousarray(state["keys"].swapaxes(2, 3))
+        self._values = np.ascontiguousarray(state["values"].swapaxes(2, 3))
 
     def forward(self, tokens: Sequence[int]) -> Array:
         """Run T tokens through all layers; the last residual stream (T, d_model)."""

@@ -26,10 +26,12 @@ from collections.abc import Callable
 from math import inf
 from sys import getsizeof
 
+import numpy as np
+from numpy.typing import NDArray
 from sortedcontainers import SortedList
 
 from hullcache.exact import SLACK, TINY, height, score_change
-from hullcache.record import Join, Record
+from hullcache.record import Join, Record, to_columns, to_records
 
 
 class LongList(SortedList):  # type: ignore[misc]
@@ -100,6 +102,39 @@ class UpperChain:
         vertices = len(self) * (getsizeof(self._last) + getsizeof(inf) + 2 * pointers)
         return getsizeof(self._vertices) + vertices + each * self.n_kept
 
+    def state(self, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What is kept, as two arrays of columns: the vertices from left to right, and for edges
+        with keys on them the number of the vertex on their left, then the record. O(n)."""
+        vertices = [self._vertices[x] for x in self._xs]
+        inner = [(i, v.inner) for i, v in enumerate(vertices) if v.inner is not None]
+        edges = to_columns([record for _, record in inner], width)
+        numbers = np.array([[i for i, _ in inner]], np.float64)
+        return to_columns([v.record for v in vertices], width), np.vstack((numbers, edges))
+
+    @classmethod
+    def restored(
+        cls,
+        vertices: NDArray[np.float64],
+        edges: NDArray[np.float64],
+        join: Join,
+        spill: Callable[[Record], None],
+    ) -> UpperChain:
+        """The chain whose `state` these arrays are. O(n)."""
+        x, y = vertices[:2]
+        with np.errstate(over="ignore"):
+            falls = ((y[:-1] - y[1:]) / (x[1:] - x[:-1])).tolist()
+        made = [Vertex(record) for record in to_records(vertices)]
+        for vertex, fall in zip(made, falls, strict=False):  # the last one has none
+            vertex.fall = fall
+        for i, record in zip(edges[0].tolist(), to_records(edges[1:]), strict=True):
+            made[int(i)].inner = record
+        chain = cls(made[0].record, join, spill)
+        chain._last = made[-1]
+        chain._vertices = {vertex.record[0]: vertex for vertex in made}
+        chain._xs, chain._falls = LongList(chain._vertices), LongList(falls)
+        chain._turn = _turn_after(falls[-1]) if falls else -inf
+        return chain
+
     def best(self, qx: float, qy: float) -> Record:
         """The merged record of all keys with the greatest score; q_y > 0. O(log n).
 
@@ -159,7 +194,7 @@ class UpperChain:
             fall = (end[1] - y) / (x - end[0])
             if fall > self._turn:
                 last.fall = fall
-                self._turn = fall + (abs(fall) * SLACK + TINY)
+                self._turn = _turn_after(fall)
                 self._last = self._vertices[x] = Vertex(record)
                 self._xs.add(x)
                 self._falls.add(fall)
@@ -229,8 +264,7 @@ class UpperChain:
             self._join_up(new, right, right_inner)
         else:
             self._last = new
-        fall = self._vertex(-2).fall if len(self) > 1 else -inf
-        self._turn = fall + (abs(fall) * SLACK + TINY) if fall > -inf else -inf
+        self._turn = _turn_after(self._vertex(-2).fall) if len(self) > 1 else -inf
 
     def _join_up(self, left: Vertex, right: Vertex, inner: Record | None) -> None:
         """Make an edge between two vertices."""
@@ -245,3 +279,8 @@ class UpperChain:
     def _vertex(self, i: int) -> Vertex:
         """Vertex number i from the left."""
         return self._vertices[self._xs[i]]
+
+
+def _turn_after(fall: float) -> float:
+    """What the next fall has to exceed for the hull to turn there for certain."""
+    return fall + (abs(fall) * SLACK + TINY) if fall > -inf else -inf

@@ -6,11 +6,15 @@ compared exactly; ties as the head's mode says. This is what an engine written i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from sys import getsizeof
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hullcache.chain import UpperChain
 from hullcache.exact import LIMIT, checked, score_change
-from hullcache.record import Join, Mode, Record, Value, join_for
+from hullcache.record import Join, Mode, Record, Value, join_for, to_columns, to_records
 
 
 class Underside:
@@ -192,6 +196,37 @@ class HullHead:
             return record[3]
         weight = record[2]
         return tuple([number / weight for number in record[3]])
+
+    def state(self) -> dict[str, NDArray[np.float64]]:
+        """All that is kept, as arrays of float64, for `restore`. O(n).
+
+        >>> head, other = HullHead("latest", width=1), HullHead("latest", width=1)
+        >>> for x in range(5):
+        ...     head.insert(2.0 * x, -1.0 * x * x, (10.0 * x,))
+        >>> other.restore(head.state())
+        >>> other.query(3.0, 1.0), len(other)
+        ((30.0,), 5)
+        """
+        merged = to_columns([self._total, self._left, self._right], self._width)
+        found = {"count": np.array([float(self._count)]), "merged": merged}
+        if self._spread:
+            found["upper"], found["upper_edges"] = self._upper.state(self._width)
+            if self._underside.chain is not None:
+                found["lower"], found["lower_edges"] = self._underside.chain.state(self._width)
+        return found
+
+    def restore(self, state: Mapping[str, NDArray[np.float64]]) -> None:
+        """Become the head of the same mode and width whose `state` this is. O(n)."""
+        self.clear()
+        self._count = int(state["count"][0])
+        self._total, self._left, self._right = to_records(state["merged"])
+        self._spread = "upper" in state
+        if self._spread:
+            parts = state["upper"], state["upper_edges"]
+            self._upper = UpperChain.restored(*parts, self._join, self._underside.add)
+        if "lower" in state:
+            parts = state["lower"], state["lower_edges"]
+            self._underside.chain = UpperChain.restored(*parts, self._join, discard)
 
     def __len__(self) -> int:
         """Number of keys inserted. O(1)."""

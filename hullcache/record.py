@@ -6,9 +6,12 @@ value of the key at the greatest position, or `mean`, the average of the values 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import add
 from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 Mode: TypeAlias = Literal["latest", "mean"]
 """What a head returns for tied keys."""
@@ -49,3 +52,15 @@ def join_for(mode: Mode) -> Join:
     if mode not in MODES:
         raise ValueError(f"mode {mode!r} is not one of {', '.join(MODES)}")
     return join_latest if mode == "latest" else join_mean
+
+
+def to_columns(records: Sequence[Record], width: int) -> NDArray[np.float64]:
+    """Records as an array of 3 + width rows (x, y, weight, values), a column each."""
+    rows = [(x, y, weight, *value) for x, y, weight, value in records]
+    return np.array(rows, np.float64).reshape(len(rows), 3 + width).T
+
+
+def to_records(columns: NDArray[np.float64]) -> list[Record]:
+    """The records of :func:`to_columns` again; values come back as floats."""
+    x, y, weights, *values = columns.tolist()
+    return list(zip(x, y, map(int, weights), zip(*values, strict=True), strict=True))

@@ -14,7 +14,19 @@ from executor.native.build import load
 from executor.native.sources import RUNTIME, runtime
 from hullcache import HullHead, Mode
 
+COUNTED = "#define realloc allowed_realloc\n"
 WRAPPERS = """
+#undef realloc
+static int64_t allowed = -1; /* how many allocations succeed; any number if negative */
+void allow(int64_t n) { allowed = n; }
+void *allowed_realloc(void *block, size_t size)
+{
+    if (allowed == 0)
+        return NULL;
+    allowed -= allowed > 0;
+    return realloc(block, size);
+}
+
 typedef struct { status status, scanning; hull hull; scan scan; table table; } both;
 
 both *both_new(int mean)
@@ -61,6 +73,11 @@ int64_t table_find(both *b, int64_t k) /* the position of a key that is there, o
     const cell *record = table_hit(&b->table, k);
     return record ? record[0].i : -1;
 }
+void table_place(both *b, int64_t k, int64_t position, double value)
+{
+    cell *record = table_put(&b->table, k);
+    record[0].i = position, record[1].d = value;
+}
 int table_is_general(both *b) { return b->table.general; }
 int sign(const double *factors, int n) { return sign_of_products(factors, n); }
 int64_t ask_position(double x, double y, int64_t p)
@@ -75,7 +92,7 @@ int64_t ask_position(double x, double y, int64_t p)
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "native"))
-        lib = load(runtime(*RUNTIME, "scan.h") + WRAPPERS, lambda line: None, "-O1")
+        lib = load(COUNTED + runtime(*RUNTIME, "scan.h") + WRAPPERS, lambda line: None, "-O1")
     number, handle, count = ctypes.c_double, ctypes.c_void_p, ctypes.c_int64
     lib.both_new.argtypes, lib.both_new.restype = [ctypes.c_int], handle
     lib.both_free.argtypes, lib.both_free.restype = [handle], count
@@ -86,8 +103,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     for name in ("hull_ask", "scan_ask"):
         getattr(lib, name).argtypes = [handle, number, number]
         getattr(lib, name).restype = number
+    lib.allow.argtypes, lib.allow.restype = [count], None
     lib.hull_kept.argtypes, lib.hull_kept.restype = [handle], count
     lib.table_ask.argtypes, lib.table_ask.restype = [handle, number], number
+    lib.table_place.argtypes = [handle, count, count, number]
+    lib.table_place.restype = None
     lib.table_find.argtypes, lib.table_find.restype = [handle, count], count
     lib.table_is_general.argtypes = [handle]
     lib.sign.argtypes = [ctypes.POINTER(number), ctypes.c_int]
@@ -225,8 +245,14 @@ def test_a_rising_parabola_keeps_every_key_and_clears_up(library: ctypes.CDLL) -
     head.close()
 
 
-numbers = st.integers(-30, 30) | st.integers(-(2**26), 2**26)
-halves = st.integers(-70, 70).map(lambda n: n / 2) | dyadic | numbers.map(float)
+MOST_KEY = 94_906_265
+clusters = st.builds(
+    lambda page, k: max(-MOST_KEY, min(64 * page + k, MOST_KEY)),
+    st.sampled_from([0, 1, -1, 63, 64, -64, 4096, -4097, 2**18, 2**20, -(2**20), 2**21, -(2**21)]),
+    st.integers(-2, 2),
+)
+numbers = st.integers(-30, 30) | st.integers(-(2**26), 2**26) | clusters
+halves = st.integers(-70, 70).map(lambda n: n / 2) | dyadic | numbers.map(float) | wild
 
 
 @settings(deadline=None)
@@ -235,21 +261,25 @@ def test_tables_of_indexed_keys(
     library: ctypes.CDLL, keys: list[int], queries: list[float], data: st.DataObject
 ) -> None:
     """And on from the first key that is not on the parabola, if there is one."""
-    stray = data.draw(st.none() | st.integers(0, len(keys)))
+    stray, put = data.draw(st.none() | st.integers(0, len(keys))), data.draw(st.booleans())
     handle, theirs = library.both_new(0), HullHead("latest", width=1)
+    there: dict[int, int] = {}
     for i, k in enumerate(keys):
         x, y = 2.0 * k, -1.0 * k * k
         if i == stray:
             x, y = data.draw(st.tuples(small, small) | st.just((2.0 * k + 1, y)))
-        library.table_add(handle, x, y, i, float(i))
+        if put and not library.table_is_general(handle) and i != stray:
+            library.table_place(handle, k, i, float(i))
+        else:
+            library.table_add(handle, x, y, i, float(i))
         theirs.insert(x, y, (float(i),))
-        for e in [*queries, float(k), k + 0.5]:
+        middles = [(k + other) / 2 for other in (keys[0], keys[i - 1])]
+        for e in [*queries, *middles, *(k + d / 4 for d in range(-3, 4))]:
             assert library.table_ask(handle, e) == theirs.query(e, 1.0)[0]
-        there = (
-            {}
-            if library.table_is_general(handle)
-            else dict(zip(keys[: i + 1], range(i + 1), strict=True))
-        )
+        if library.table_is_general(handle):
+            there.clear()
+        else:
+            there[round(x / 2)] = i
         for other in {*keys, *(k + 1 for k in keys), 0, -1, 2**40}:
             latest = there.get(other, -1) if other else -1
             assert library.table_find(handle, other) == latest
@@ -259,7 +289,13 @@ def test_tables_of_indexed_keys(
 
 @pytest.mark.parametrize(
     ("stray", "query", "expected"),
-    [((1.0, -50.0), 0.0, 0), ((4.0, -3.5), 2.0, 3), ((0.0, -1.0), 0.0, 0), ((6.0, -8.0), 3.0, 3)],
+    [
+        ((1.0, -50.0), 0.0, 0),
+        ((4.0, -3.5), 2.0, 3),
+        ((0.0, -1.0), 0.0, 0),
+        ((6.0, -8.0), 3.0, 3),
+        ((2.0 * MOST_KEY + 2, -float((MOST_KEY + 1) ** 2)), 1e9, 3),
+    ],
 )
 def test_a_stray_key_moves_all_keys_to_a_hull(
     library: ctypes.CDLL, stray: tuple[float, float], query: float, expected: int
@@ -288,6 +324,28 @@ def test_a_table_finds_all_of_many_keys(library: ctypes.CDLL, stride: int) -> No
     between = [library.table_ask(handle, (i + 0.25) * stride) for i in ks]
     assert between == list(ks)
     assert not library.table_is_general(handle)
+    assert library.both_free(handle) == 0
+
+
+@settings(deadline=None)
+@given(st.lists(clusters, min_size=1, max_size=30), st.integers(0, 12), st.booleans())
+def test_a_table_without_memory(
+    library: ctypes.CDLL, keys: list[int], allocations: int, put: bool
+) -> None:
+    """It fails once and for all, what was there before is still found, and all is freed."""
+    handle, positions, keys = library.both_new(0), dict[int, int](), [0, *keys]
+    library.allow(allocations)
+    for i, k in enumerate(keys):
+        if put:
+            library.table_place(handle, k, i, float(i))
+        else:
+            library.table_add(handle, 2.0 * k, -1.0 * k * k, i, float(i))
+        if library.both_error(handle):
+            assert k not in positions
+            break
+        positions[k] = i
+    library.allow(-1)
+    assert all(library.table_ask(handle, float(k)) == i for k, i in positions.items())
     assert library.both_free(handle) == 0
 
 

@@ -36,9 +36,15 @@ def make(checkpoint: Checkpoint) -> NativeEngine:
 
 
 def agrees(checkpoint: Checkpoint, seed: int) -> None:
-    vocab = checkpoint.config.vocab_size
-    tokens = np.random.default_rng(seed).integers(0, vocab, LENGTH).tolist()
-    assert make(checkpoint).predict(tokens) == StandardEngine(checkpoint).predict(tokens)
+    """On several sequences: what one of them does not show another may."""
+    vocab, engine = checkpoint.config.vocab_size, make(checkpoint)
+    for number in range(4):
+        rng = np.random.default_rng([seed, number])
+        known = rng.choice(vocab, (vocab, 3, 6, 12)[number], replace=False)
+        runs = rng.geometric(0.3 if number == 3 else 1.0, LENGTH)
+        tokens = np.repeat(rng.choice(known, LENGTH), runs)[:LENGTH].tolist()
+        wanted = StandardEngine(checkpoint).predict(tokens)
+        assert engine.again().predict(tokens) == wanted, number
 
 
 @pytest.mark.parametrize("seed", [*range(20), 135])

@@ -250,7 +250,7 @@ class Paths:
             mask = self.shared.columns.masks[tail.tokens[HERE]] & splits.last[y][last]
             tail.tokens[HERE] = self.shared.columns.mask(mask)
             return tail, True
-        if splits.key is None:
+        if splits.key is None or tail.back:  # or the token is the latest itself
             return tail, True
         near = self._at(tail, splits.last[y][last], distance, True)
         if y:  # what is fetched most says nothing, and may stay for long

@@ -1,0 +1,96 @@
+"""However an engine is used, in pieces, in chunks, with stops: the tokens are those of a scan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler import compile_program
+from executor.checkpoint import Checkpoint
+from executor.hull_engine import HullEngine
+from executor.loading import build_checkpoint
+from executor.native import NativeEngine, paths
+from native_models import native_model, split_model
+from native_sessions import Oracle, Session, all_ways, in_chunks, kinds_of_stops, scan_of
+
+PROGRAMS = Path(__file__).parent.parent / "programs"
+
+
+def check_all_ways(checkpoint: Checkpoint, seed: int) -> None:
+    """A random prompt of even tokens, so that some keys turn up late; then every way."""
+    rng = np.random.default_rng(seed)
+    vocab = checkpoint.config.vocab_size
+    prompt = [*checkpoint.rom, *(2 * rng.integers(0, vocab // 2, 90)).tolist()]
+    engine = NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0")
+    sessions = all_ways(engine, prompt, kinds_of_stops(checkpoint, seed), seed)
+    check(sessions, scan_of(checkpoint))
+
+
+def check(sessions: list[Session], oracle: Oracle) -> None:
+    """Sessions that begin alike are compared with one run of the slow engine."""
+    known = dict[tuple[int, ...], list[int]]()
+    for session in sorted(sessions, key=lambda one: -len(one.tokens)):
+        tokens = tuple(session.tokens)
+        longer = next((one for one in known if one[: len(tokens)] == tokens), tokens)
+        if longer not in known:
+            known[longer] = oracle(list(longer))
+        session.check(lambda _, found=known[longer]: found)  # type: ignore[misc]
+
+
+@pytest.fixture
+def _short(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small code is compiled fast, and kept elsewhere than other tests' code of these models."""
+    monkeypatch.setattr(paths, "MOST_LINES", 4000)
+    monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "sessions"))
+
+
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_models_that_split(seed: int) -> None:
+    check_all_ways(split_model(seed), seed)
+
+
+@pytest.mark.usefixtures("_short")
+def test_a_model_with_a_cursor_that_runs_ahead() -> None:
+    check_all_ways(split_model(6, stride=3), 6)
+
+
+@pytest.mark.usefixtures("_short")
+def test_a_greatest_key_right_after_another_where_means_forbid_to_do_anything_twice() -> None:
+    check_all_ways(native_model(10), 10)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("seed", range(2, 60))
+def test_more_models(seed: int) -> None:
+    check_all_ways(split_model(seed, stride=1 + seed % 3, least=-(seed % 5)), seed)
+    check_all_ways(native_model(seed), seed)
+
+
+def check_the_machine(name: str, count: int) -> None:
+    """The default machine at work on a program."""
+    model = build_checkpoint()
+    program = compile_program(PROGRAMS / name)
+    words = [*program.tokens, *program.input_tokens((), b"")]
+    prompt = [*model.rom, *model.encode(words)]
+    engine = NativeEngine(model, say=lambda line: None)
+    whole = in_chunks(engine, prompt, count, count)
+    written = sorted(set(whole.written.values()))
+    stops = [{token} for token in written]
+    stops += [set(written[i::3]) for i in range(3)]
+    check(
+        all_ways(engine, prompt, stops, 0, count), lambda tokens: HullEngine(model).predict(tokens)
+    )
+
+
+def test_the_machine() -> None:
+    check_the_machine("xorshift.c", 400)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["bits.c", "primes.c", "gcd.c", "hello.c", "crc32.c", "sort.c"])
+def test_the_machine_with_other_programs(name: str) -> None:
+    check_the_machine(name, 1000)

@@ -7,7 +7,7 @@ tokens are looked up many times and kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,9 +15,12 @@ import numpy.typing as npt
 
 from executor.checkpoint import Array
 from executor.native.forms import Form, Linear, Place, grain
-from executor.native.ranges import Range
+from executor.native.ranges import FINEST, Range, two
 from executor.native.writer import exact_shift
 
+LONGEST = 53
+"""Integers of columns are below 2^53."""
+C_TYPES = {"float64": "double"} | {f"int{bits}": f"int{bits}_t" for bits in (8, 16, 32, 64)}
 Mask = npt.NDArray[np.bool_]
 Part = tuple[Place, float, int]
 """A place, a factor, and the number of a column."""
@@ -31,7 +34,9 @@ class Columns:
     arrays: list[Array] = field(default_factory=list)
     masks: list[Mask] = field(default_factory=list)
     used: dict[int, set[str]] = field(default_factory=dict)
-    """For each column that the code reads, the places where."""
+    """For each column that the code reads as numbers, the places where."""
+    whole: dict[tuple[str, int, int], tuple[set[str], set[int]]] = field(default_factory=dict)
+    """For each that it reads as integers (name, column, unit), the places and sets of tokens."""
     _column: dict[bytes, int] = field(default_factory=dict)
     _mask: dict[bytes, int] = field(default_factory=dict)
     _range: dict[tuple[int, int], Range] = field(default_factory=dict)
@@ -82,22 +87,68 @@ class Columns:
             known = self._parts[id(linear)] = (linear, parts, const)
         return known[1], known[2]
 
-    def tables(self) -> tuple[list[Array], list[str]]:
-        """Tables (tokens, columns) of the columns in use, and C macros that read them.
+    def unit(self, column: int, mask: int) -> int | None:
+        """A u such that a column over 2^u is integers for tokens of a set; None if there is none.
 
-        Columns that are used at the same places are neighbours.
+        The greatest for all tokens, unless that makes some of them too large.
         """
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for number in sorted(self.used):
-            groups.setdefault(tuple(sorted(self.used[number])), []).append(number)
-        arrays, macros = [], []
-        for number, members in enumerate(groups.values()):
-            arrays.append(np.ascontiguousarray(np.stack([self.arrays[m] for m in members], axis=1)))
-            width = len(members)
-            for i, member in enumerate(members):
-                at = f"{width} * (k) + {i}" if width > 1 else "k"
-                macros.append(f"#define C{member}(k) (e->wide{number}[{at}])")
-        return arrays, macros
+        for which in (0, mask):
+            unit, size = self.range(column, which).grain, self.range(column, which).size
+            if abs(unit) <= FINEST and size < two(LONGEST + unit):
+                return unit
+        return None
+
+    def number(self, column: int, base: str, token: str) -> str:
+        """C of a column for a token."""
+        self.used.setdefault(column, set()).add(base)
+        return f"C{column}({token})"
+
+    def integer(self, column: int, unit: int, base: str, mask: int, token: str) -> str:
+        """The same as an integer in units, for tokens of a set."""
+        name = f"K{column}" if unit == self.unit(column, 0) else f"K{column}_{mask}"
+        bases, tokens = self.whole.setdefault((name, column, unit), (set(), set()))
+        bases.add(base)
+        tokens.add(mask)
+        return f"{name}({token})"
+
+    def tables(self) -> tuple[list[npt.NDArray[np.uint8]], list[str], list[str]]:
+        """Tables (tokens, bytes) of the columns in use, C types of their rows, and C macros.
+
+        Columns that are used at the same places are neighbours; integers are as short as can be.
+        """
+        groups: dict[tuple[str, ...], dict[str, npt.NDArray[np.generic]]] = {}
+        for number, bases in sorted(self.used.items()):
+            group = groups.setdefault(("", *sorted(bases)), {})
+            group[f"C{number}"] = self.arrays[number]
+        for (name, number, unit), (bases, masks) in sorted(self.whole.items()):
+            group = groups.setdefault(tuple(sorted(bases)), {})
+            group[name] = self._integers(number, unit, masks)
+        arrays, types, macros = [], [], []
+        for number, columns in enumerate(groups.values()):
+            order = sorted(columns, key=lambda name: -columns[name].itemsize)
+            kind = np.dtype([(name, columns[name].dtype) for name in order], align=True)
+            rows = np.zeros(self.n_tokens, kind)
+            for name, column in columns.items():
+                rows[name] = column
+            arrays.append(rows.view(np.uint8).reshape(self.n_tokens, kind.itemsize))
+            fields = "".join(f" {C_TYPES[columns[n].dtype.name]} {n};" for n in order)
+            types.append(f"typedef struct {{{fields} }} row{number};")
+            for name in order:
+                wide = "(int64_t)" * (name[0] == "K")
+                macros.append(f"#define {name}(k) ({wide}e->rows{number}[k].{name})")
+        return arrays, types, macros
+
+    def _integers(
+        self, column: int, unit: int, masks: Iterable[int]
+    ) -> npt.NDArray[np.signedinteger]:
+        """A column in units as the shortest integers for tokens of some sets; 0 for others."""
+        tokens = np.logical_or.reduce([self.masks[mask] for mask in masks])
+        integers = (np.where(tokens, self.arrays[column], 0.0) * two(-unit)).astype(np.int64)
+        least, most = int(integers.min()), int(integers.max())
+        for kind in (np.int8, np.int16, np.int32):
+            if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+                return integers.astype(kind)
+        return integers
 
 
 def classes(keys: Sequence[tuple[object, ...]]) -> list[Mask]:

@@ -21,16 +21,25 @@ from executor.native.ranges import (
     grain_of,
     narrowed,
     point,
-    product,
     total,
     two,
-    whole,
 )  # fmt: skip
 from executor.native.writer import number, plus
 
 Key = tuple[object, ...]
 Make = Callable[[Any], str]
 """Given the scope that declares it, the C of a value; declares first what that reads."""
+
+
+class Units(NamedTuple):
+    """An integer that times 2^``unit`` is the value of an atom.
+
+    ``make`` gives C of type int64_t; of a variable, unless ``is_variable`` is false.
+    """
+
+    unit: int
+    make: Make
+    is_variable: bool = True
 
 
 class Unsuitable(Exception):
@@ -60,15 +69,16 @@ class Atom:
     """A C variable, or an expression if ``kind`` is empty.
 
     Attributes:
-        make: the C of its value; writes what has to be there first.
-        integer: the atom of type int64_t that is the same number, if there is one.
+        make: the C of its value, which declares first what it reads; None if it is made from
+            ``units``.
+        units: the same as an integer.
         is_position: an integer from 0 to the current position.
     """
 
     range: Range
-    make: Make
+    make: Make | None
     kind: str = "double"
-    integer: str = ""
+    units: Units | None = None
     is_position: bool = False
 
 
@@ -89,12 +99,12 @@ class Scope:
         self._names: dict[str, int] = {}
         low, high = float(first), float(MOST_TOKENS)
         self._atoms["p"] = Atom(Range(low, high, 0), lambda s: "p", "")
+        whole, square = Units(0, lambda s: "p", False), Units(0, lambda s: "p * p")
         self.position = self.atom(
-            "position", Range(low, high, 0), lambda s: "(double)p", ("p",), "double", "p", True
+            "position", Range(low, high, 0), None, ("p",), units=whole, is_position=True
         )
-        self.square = self.atom(
-            "square", Range(low * low, high * high, 0), lambda s: "(double)p * (double)p", ("p²",)
-        )
+        squares = Range(low * low, high * high, 0)
+        self.square = self.atom("square", squares, None, ("p²",), units=square)
 
     def copy_to(self, other: Scope) -> None:
         """Give another scope all that is known and declared here."""
@@ -111,10 +121,10 @@ class Scope:
         self,
         prefix: str,
         values: Range,
-        make: Make,
+        make: Make | None,
         key: Key,
         kind: str = "double",
-        integer: str = "",
+        units: Units | None = None,
         is_position: bool = False,
     ) -> Expr:
         """A variable (an expression without ``kind``), or the one with the same key."""
@@ -126,7 +136,7 @@ class Scope:
         if values.low == values.high:
             return constant(values.low)
         name = self.name(prefix) if kind else prefix
-        self._atoms[name] = Atom(values, make, kind, integer, is_position)
+        self._atoms[name] = Atom(values, make, kind, units, is_position)
         self._known[key] = Expr(0.0, ((1.0, name),), values)
         return self._known[key]
 
@@ -241,17 +251,6 @@ class Scope:
             return constant(values.low)
         return Expr(const + 0.0, terms, values)
 
-    def times(self, gate: Expr, value: Expr) -> Expr:
-        """A product."""
-        for one, other in ((gate, value), (value, gate)):
-            if one.constant is not None:
-                return self.combine([(one.constant, other)], "n")
-        values = product(gate.range, value.range)
-        if min(gate.range.grain, value.range.grain) <= ROUNDED or not values.is_exact:
-            values = values.widened()
-        key = ("times", gate.key, value.key)
-        return self.atom("n", values, lambda s: f"{s.factor(gate)} * {s.factor(value)}", key)
-
     # C
 
     def text(self, expr: Expr) -> str:
@@ -270,37 +269,31 @@ class Scope:
         simple = not expr.terms or (expr.terms[0][0] == 1.0 == len(expr.terms) and not expr.const)
         return text if simple and not text.startswith("-") else f"({text})"
 
-    def single(self, expr: Expr) -> str:
-        """C of an expression as one name or number."""
-        if not expr.terms or (expr.terms[0][0] == 1.0 == len(expr.terms) and not expr.const):
-            return self.text(expr)
-        return self.text(self.atom("g", expr.range, lambda s: s.text(expr), ("is", expr.key)))
-
     def read(self, name: str) -> str:
         """Declare an atom if need be; its C."""
         atom = self._atoms[name]
-        if not atom.kind:
-            return atom.make(self)
-        if name not in self._declared:
-            text = atom.make(self)
-            self._declared.add(name)
-            self.say(f"const {atom.kind} {name} = {text};")
-        return name
+        if atom.make is None:
+            assert atom.units is not None
+            variable = f"{name}_d" if atom.units.is_variable else name
+            unit = atom.units.unit
+            return self.declared(
+                variable, "double", lambda s: plus("", two(unit), f"(double){s.read_units(name)}")
+            )
+        return self.declared(name, atom.kind, atom.make) if atom.kind else atom.make(self)
 
-    def integer(self, expr: Expr) -> str:
-        """C of type int64_t for an expression that is an integer; empty if there is none yet."""
-        if not whole(expr.const) or not expr.terms:
-            return str(int(expr.const)) if whole(expr.const) else ""
-        text = ""
-        for factor, name in expr.terms:
-            atom = self._atoms[name]
-            if not atom.integer or not whole(factor):
-                return ""
-            size, part = abs(int(factor)), self.read(atom.integer)
-            part = part if size == 1 else f"{size} * {part}"
-            text = (f"{text} {'-' if factor < 0 else '+'} " if text else "-" * (factor < 0)) + part
-        const = int(expr.const)
-        return text + (f" {'-' if const < 0 else '+'} {abs(const)}" if const else "")
+    def read_units(self, name: str) -> str:
+        """The same for the integer that the atom is in its units."""
+        units = self._atoms[name].units
+        assert units is not None
+        return self.declared(name, "int64_t", units.make) if units.is_variable else units.make(self)
+
+    def declared(self, variable: str, kind: str, make: Make) -> str:
+        """Declare a C variable if need be; its name."""
+        if variable not in self._declared:
+            text = make(self)
+            self._declared.add(variable)
+            self.say(f"const {kind} {variable} = {text};")
+        return variable
 
 
 def _is_exactly_merged(parts: Sequence[tuple[float, Expr]]) -> bool:

@@ -89,7 +89,7 @@ def generate(
     kinds = [("double", f"table{i}") for i in range(n_numbers)]
     kinds += [("uint64_t", f"mask{i}") for i in range(len(tables) - n_numbers)]
     if special is not None:
-        kinds += [("double", f"wide{i}") for i in range(len(special.tables))]
+        kinds += [(f"row{i}", f"rows{i}") for i in range(len(special.tables))]
         tables += special.tables
     return Generated(
         source=_source(config, walk, lines, kinds, special),
@@ -252,6 +252,7 @@ def _source(
             f"typedef {token} token_t;",
             runtime("core.h"),
             *state.constants,
+            *(special.types if special is not None else ()),
             _block("typedef struct {", fields, "} engine;"),
             *(
                 f"static void {part}_{name}(void *owner, int64_t p, cell *record);"

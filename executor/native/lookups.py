@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from executor.native.exprs import Expr, Key, Scope, constant
+from executor.native.exprs import Expr, Key, Units, constant
 from executor.native.forms import HERE, MOST_TOKENS, Linear, Place
+from executor.native.integers import Integers
 from executor.native.nodes import (
     Back,
     Cell,
@@ -40,7 +41,7 @@ Spot = tuple[str, int]
 """A position: a C variable, and how far back from it."""
 
 
-class Lookups(Scope, ABC):
+class Lookups(Integers, ABC):
     """See the module.
 
     Attributes:
@@ -90,13 +91,19 @@ class Lookups(Scope, ABC):
         values = self.shared.columns.range(column, mask)
 
         def make(scope: Lookups) -> str:
-            scope.shared.columns.used.setdefault(column, set()).add(place[0])
-            return f"C{column}({scope.token(spot)})"
+            return scope.shared.columns.number(column, place[0], scope.token(spot))
 
         if values.low == values.high:
             return constant(values.low)
         name = f"C{column}({spot[0]}:{spot[1]}:{mask})"
-        return self.atom(name, values, make, ("column", name), kind="")
+        units, unit = None, self.shared.columns.unit(column, mask)
+        if unit is not None:
+            units = Units(unit, lambda s: s.whole_column(place, column, unit, mask, spot), False)
+        return self.atom(name, values, make, ("column", name), "", units)
+
+    def whole_column(self, place: Place, column: int, unit: int, mask: int, spot: Spot) -> str:
+        """C of a column in units."""
+        return self.shared.columns.integer(column, unit, place[0], mask, self.token(spot))
 
     def _prefix_mask(self, spot: Spot) -> int:
         """The set of tokens of the prefix that may be at a position; 0 if it may be elsewhere."""
@@ -197,31 +204,30 @@ class Lookups(Scope, ABC):
             if not back and latest is not None and latest.terms == ((1.0, base),):
                 return self.combine([(1.0, self.position), (-1.0, self._far(base, least))])
         integer = base if not back else self.alias(f"{base}_{back}", lambda s: s.at(spot))
-        return self.atom(
-            "d", self.range_of(base) if not back else POSITIONS,
-            lambda s: f"(double){s.read(integer)}", ("double", spot), "double", integer, True,
-        )  # fmt: skip
+        values = self.range_of(base) if not back else POSITIONS
+        units = Units(0, lambda s: s.read(integer), False)
+        return self.atom("d", values, None, ("double", spot), units=units, is_position=True)
 
     def _far(self, base: str, least: int) -> Expr:
         """How far back a position is, at least so many."""
         values = Range(float(least), float(MOST_TOKENS), 0)
         integer = self.alias(f"far_{base}", lambda s: f"p - {s.read(base)}")
-        return self.atom(
-            "u", values, lambda s: f"(double){s.read(integer)}", ("far", base), "double", integer
-        )
+        units = Units(0, lambda s: s.read(integer), False)
+        return self.atom("u", values, None, ("far", base), units=units)
 
     def nearest(self, query: Expr) -> str:
         """C of the position nearest to a number."""
-        text = self.integer(query) if query.range.grain >= 0 else ""
+        text = self.rounded(query, add=0.5)
         if not text:
             return f"nearest_position({self.text(query)}, p)"
         rest = sum((self.range_of(n).scaled(f).high for f, n in query.terms), query.const)
         below = any(
-            f == 1.0 and self.is_position(n) and rest - self.range_of(n).high <= 0.0
+            f == 1.0 and self.is_position(n) and rest - self.range_of(n).high < 0.5
             for f, n in query.terms
         )
-        if query.range.low < 0.0:
+        if floor(query.range.low + 0.5) < 0:
             text = f"at_least_0({text})"
+        below = below or floor(query.range.high + 0.5) <= self.first
         return text if below else f"at_most({text}, p)"
 
     # Stored values
@@ -273,10 +279,11 @@ class Lookups(Scope, ABC):
 
         def make(scope: Lookups) -> str:
             scope.effect(node.of)
-            integer = scope.integer(arguments[0]) if node.call.startswith("table_query(") else ""
-            if integer and arguments[0].range.grain >= 0:
-                scope.cost += LOOKUP
-                return f"table_at(&e->{node.of}, {integer})"
+            if node.call.startswith("table_query(") and arguments[0].range.grain >= 0:
+                integer = scope.rounded(arguments[0])
+                if integer:
+                    scope.cost += LOOKUP
+                    return f"table_at(&e->{node.of}, {integer})"
             return scope.call(node.call, arguments)
 
         record = self.atom(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from fractions import Fraction
+from math import frexp
 
 import numpy as np
 
@@ -144,7 +145,9 @@ def _token(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[o
     """C of a rival's token."""
     if rival.family is None:
         constant = rival.token.constant
-        return tail.text(rival.token) if constant is None else str(int(constant))
+        if constant is not None:
+            return str(int(constant))
+        return tail.rounded(rival.token, convert=False) or tail.text(rival.token)
     family, index = families[rival.family], rival.family
     at = _corner(tail, rival, family, corners)
     tokens = [line.token for line in family.winners]
@@ -156,7 +159,8 @@ def _token(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[o
         text = f"{tokens[0]} + {at}"
     else:
         text = f"family_{index}[{at}].token"
-    if any(t != tokens[k] for k, t in enumerate(family.at_corner)):
+    ties = [family.corners[k] for k, t in enumerate(family.at_corner) if t != tokens[k]]
+    if any(tail.can_be(rival.y, corner) for corner in ties):
         edge = f"{at} < {last} && {tail.factor(rival.y)} == {_edges(tail, rival, family)}[{at}]"
         text = f"{edge} ? ties_{index}[{at}] : {text}"
     return text
@@ -190,23 +194,16 @@ def _corner(tail: Tail, rival: Rival, family: Family, corners: dict[object, str]
     if key in corners:
         return corners[key]
     text, first = "", family.corners[0]
-    if family.spacing == 1.0 and y.range.grain >= 0:
-        shifted = [(1.0, y), (-1.0, constant(float(floor(first))))]
-        if tail.is_exact(shifted):
-            text = (
-                tail.integer(tail.combine(shifted))
-                or f"(int64_t)({tail.text(tail.combine(shifted))})"
-            )
-            text = text if y.range.high - floor(first) <= last else f"at_most({text}, {last})"
-            text = text if y.range.low - floor(first) >= 0.0 else f"at_least_0({text})"
+    if family.spacing is not None:
+        text = tail.rounded(y, frexp(family.spacing)[1] - 1, -first, up=True)
+    if text:
+        gap, start = Fraction(family.spacing or 0.0), Fraction(first)
+        text = text if y.range.high <= start + last * gap else f"at_most({text}, {last})"
+        text = text if y.range.low > start - gap else f"at_least_0({text})"
     elif family.spacing is not None:
-        scaled = [(1.0 / family.spacing, y), (-1.0 / family.spacing, constant(first))]
-        if tail.is_exact(scaled):
-            text = f"rounded_up({tail.text(tail.combine(scaled))}, {last})"
-        else:
-            edges = _edges(tail, rival, family)
-            text = f"corners_near({edges}, {last}, {tail.text(y)}, {number(1.0 / family.spacing)})"
-    if not text:
+        edges, scale = _edges(tail, rival, family), number(1.0 / family.spacing)
+        text = f"corners_near({edges}, {last}, {tail.text(y)}, {scale})"
+    else:
         text = f"corners_below({_edges(tail, rival, family)}, {last}, {tail.text(y)})"
     name = corners[key] = tail.name("at")
     tail.say(f"const int64_t {name} = {text};", 3)

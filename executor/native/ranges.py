@@ -15,6 +15,8 @@ from executor.native.forms import NO_GRAIN
 ROUNDED = -1074
 HUGE = 2.0**1000
 """No quantity may be greater: then nothing can overflow."""
+FINEST = 512
+"""Units of integers are from 2^-512 to 2^512; so are their inverses."""
 SLACK = 2.0**-40
 """Relative error of an interval's ends; far more than a few roundings are."""
 

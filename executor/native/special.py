@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from executor.checkpoint import Array
+import numpy as np
+import numpy.typing as npt
+
 from executor.native.columns import Mask
 from executor.native.exprs import Unsuitable
 from executor.native.families import Family
 from executor.native.later import exceeding, late_values, refreshing
-from executor.native.lookups import FIRST
 from executor.native.nodes import AddTo, Extreme, Program
 from executor.native.paths import Paths
 from executor.native.sources import runtime
@@ -32,7 +33,8 @@ class Special:
     """Specialised code: C, tables it reads, conditions to run it, and what was split."""
 
     lines: tuple[str, ...]
-    tables: tuple[Array, ...]
+    tables: tuple[npt.NDArray[np.uint8], ...]
+    types: tuple[str, ...]
     macros: tuple[str, ...]
     constants: tuple[str, ...]
     once: tuple[str, ...]
@@ -66,11 +68,11 @@ def specialise(
     ]
     threads = Threads(splits, paths, bounds)
     lines, refresh = threads.lines(), [*refreshing(shared), *exceeding(shared)]
-    tables, macros = shared.columns.tables()
+    tables, types, macros = shared.columns.tables()
     depends = {
         structure for name in shared.settled for structure in shared.depends(shared.values_of(name))
     }
-    first = max(FIRST, len(prefix))
+    first = splits.base.first
     once = [f"p >= {first}"]
     for name, key in splits.base.seen.items():
         once.append(f"e->{name}.x.key == {key!r}")
@@ -90,6 +92,7 @@ def specialise(
     return Special(
         lines=tuple(lines),
         tables=tuple(tables),
+        types=tuple(types),
         macros=tuple(macros),
         constants=tuple(shared.constants.values()),
         once=tuple(once),

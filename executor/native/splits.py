@@ -57,7 +57,7 @@ class Splits:
         self.program, self.families = program, families
         self.shared = Shared(program, Columns(n_tokens), self._range, tuple(prefix))
         self._general = Tail(self.shared, 0)
-        self.base = Tail(self.shared, FIRST)
+        self.base = Tail(self.shared, max(FIRST, len(prefix)))
         for name in program.nodes:
             self._general.force(name)
         self._choose_extremes()

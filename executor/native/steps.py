@@ -40,15 +40,15 @@ Level = tuple[float, float]
 """From which number on, and the value from there."""
 
 
-def select(text: str, below: float, levels: Sequence[Level], value: str) -> str:
-    """C of stairs in what ``text`` is; with a ``value`` in place of 1."""
+def select(text: str, below: str, levels: Sequence[tuple[float, str]], one: float = 1.0) -> str:
+    """C of stairs in what ``text`` is, which is a multiple of ``one``: from which on what C.
 
-    def step(number: float) -> str:
-        return value if value and number == 1.0 else repr(number)
-
-    if len(levels) == 2 and levels[1] == (levels[0][0] + 1.0, below):
-        return f"{text} == {levels[0][0]!r} ? {step(levels[0][1])} : {step(below)}"
-    found = step(below)
+    >>> select("s", "0", [(4, "1"), (6, "0")], 2)
+    's == 4 ? 1 : 0'
+    """
+    if len(levels) == 2 and levels[1] == (levels[0][0] + one, below):
+        return f"{text} == {levels[0][0]!r} ? {levels[0][1]} : {below}"
+    found = below
     for start, level in levels:
-        found = f"{text} >= {start!r} ? {step(level)} : {found}"
+        found = f"{text} >= {start!r} ? {level} : {found}"
     return found

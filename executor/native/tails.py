@@ -31,13 +31,12 @@ from executor.native.ranges import (
     grain_of,
     narrowed,
     point,
-    product,
     total,
     two,
     whole,
 )  # fmt: skip
 from executor.native.shared import Shared
-from executor.native.steps import Level, select, stairs
+from executor.native.steps import Level, stairs
 
 MOST_TERMS = 3
 """Longer sums get a variable of their own where a node of the plain code ends."""
@@ -103,7 +102,7 @@ class Tail(Effects):
             full = self._variable(prefix, self.shared.program.nodes[name])
             known = full
             if len(full.terms) > MOST_TERMS:
-                known = self.atom(prefix, full.range, lambda s: s.text(full), ("is", full.key))
+                known = self.named(prefix, full)
             self._values[name] = known
         return known
 
@@ -153,11 +152,7 @@ class Tail(Effects):
                 return f"e->{name}"
             return f"e->{name} + {scope.factor(scope.linear(value))}"
 
-        integer = f"whole_{name}"
-        found = self.atom(name, Range(low, high, grain), make, ("sum", name), "double", integer)
-        if grain >= 0 and found.terms:
-            self.alias(integer, lambda s: f"(int64_t){s.text(found)}")
-        return found
+        return self.atom(name, Range(low, high, grain), make, ("sum", name))
 
     def _product(self, node: Product) -> Expr:
         """A neuron that is always open; a mean times the number of tokens is a running sum."""
@@ -232,23 +227,9 @@ class Tail(Effects):
             return constant(0.0)
         if gate.range.low >= 0.0:
             return self.times(gate, value)
-        opened = Range(0.0, gate.range.high, gate.range.grain)
         if value.constant is not None:
-
-            def relu(scope: Tail) -> str:
-                text = scope.single(gate)
-                return f"{text} > 0.0 ? {text} : 0.0"
-
-            return self.times(self.atom("g", opened, relu, ("relu", gate.key)), value)
-        values = product(opened, value.range)
-        if min(opened.grain, value.range.grain) <= ROUNDED or not values.is_exact:
-            values = values.widened()
-
-        def make(scope: Tail) -> str:
-            text = scope.single(gate)
-            return f"{text} > 0.0 ? {text} * {scope.factor(value)} : 0.0"
-
-        return self.atom("n", values.joined(ZERO), make, ("neuron", gate.key, value.key))
+            return self.times(self.opened(gate), value)
+        return self.gated(gate, value)
 
     def _stairs(
         self, members: Sequence[tuple[int, float, Expr, Expr]]
@@ -275,19 +256,9 @@ class Tail(Effects):
         outcomes = [below / factor, *(v for _, v in kept)]
         if any(v * factor not in {below, *(v for _, v in levels)} for v in outcomes):
             return None
-        shape = (sums.key, below / factor, tuple(kept))
-        rest = Range(min(outcomes), max(outcomes), min(map(grain_of, outcomes)))
         if value.constant is None and set(outcomes) <= {0.0, 1.0}:
-            return factor, self.atom(
-                "b",
-                value.range.joined(ZERO),
-                lambda s: select(s.text(sums), below / factor, kept, s.factor(value)),
-                ("select", shape, value.key),
-            )
-        found = self.atom(
-            "b", rest, lambda s: select(s.text(sums), below / factor, kept, ""), ("stairs", shape)
-        )
-        return factor, self.times(found, value)
+            return factor, self.steps(sums, below / factor, kept, value)
+        return factor, self.times(self.steps(sums, below / factor, kept, None), value)
 
 
 def _scale(value: Expr) -> float:

@@ -1,0 +1,179 @@
+"""Values as integers in units are what they stand for: random expressions, compiled."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, floor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from executor.native.build import load
+from executor.native.columns import Columns
+from executor.native.exprs import Expr, Units, constant
+from executor.native.integers import Integers
+from executor.native.ranges import Range
+from executor.native.sources import runtime
+
+Value = Callable[[list[int]], Fraction]
+N_MADE, N_POINTS = 150, 40
+
+
+@dataclass
+class Made:
+    """Random expressions in a few inputs, each with what it means."""
+
+    rng: np.random.Generator
+    scope: Integers = field(default_factory=lambda: Integers(0))
+    inputs: list[tuple[int, int, int]] = field(default_factory=list)
+    """Of each input the ends, times a step."""
+    found: list[tuple[Expr, Value]] = field(default_factory=list)
+
+    def power(self, low: int, high: int) -> float:
+        return float(2.0 ** int(self.rng.integers(low, high)))
+
+    def input(self) -> None:
+        """A variable: an integer in units that may be finer than its grain, or a float64."""
+        rng, i = self.rng, len(self.inputs)
+        unit, step = int(rng.integers(-6, 4)), 2 ** int(rng.integers(0, 3))
+        low = int(rng.integers(-40, 5))
+        high = low + int(rng.integers(1, 60))
+        self.inputs.append((low, high, step))
+        grain = unit + step.bit_length() - 1
+        values = Range(low * 2.0**grain, high * 2.0**grain, grain)
+        text = f"in[{i}]"
+        if rng.random() < 0.7:
+            units = Units(unit, lambda s: text, bool(rng.random() < 0.5))
+            one = self.scope.atom("x", values, None, (i,), units=units)
+        else:
+            one = self.scope.atom("x", values, lambda s: f"{2.0**unit!r} * (double){text}", (i,))
+        self.found.append((one, lambda point: point[i] * Fraction(2) ** unit))
+
+    def any(self) -> tuple[Expr, Value]:
+        return self.found[int(self.rng.integers(len(self.found)))]
+
+    def sum(self) -> tuple[Expr, Value]:
+        parts = [self.any() for _ in range(int(self.rng.integers(1, 4)))]
+        factors = [self.power(-3, 3) * int(self.rng.choice([-3, -1, 1, 2])) for _ in parts]
+        const = self.power(-5, 3) * int(self.rng.integers(-9, 10))
+        terms = [(f, e) for f, (e, _) in zip(factors, parts, strict=True)]
+        total = self.scope.combine([*terms, (1.0, constant(const))])
+        return (
+            total,
+            lambda point: (
+                Fraction(const)
+                + sum(Fraction(f) * v(point) for f, (_, v) in zip(factors, parts, strict=True))
+            ),
+        )
+
+    def make(self) -> None:
+        """One more, of those before."""
+        (one, first), (other, second) = self.sum(), self.any()
+        match int(self.rng.integers(5)):
+            case 0:
+                self.found.append((self.scope.times(one, other), lambda p: first(p) * second(p)))
+            case 1 if one.range.high > 0 > one.range.low:
+                self.found.append((self.scope.opened(one), lambda p: max(first(p), Fraction())))
+            case 2 if one.range.high > 0 > one.range.low:
+                gated = self.scope.gated(one, other)
+                self.found.append((gated, lambda p: max(first(p), Fraction()) * second(p)))
+            case 3 if one.range.grain >= 0 and one.terms:
+                self.steps(one, first, other, second)
+            case _:
+                self.found.append((self.scope.named("t", one), first))
+
+    def steps(self, of: Expr, first: Value, other: Expr, second: Value) -> None:
+        at = float(floor((of.range.low + of.range.high) / 2))
+        if self.rng.random() < 0.5 and other.terms:
+            stairs = self.scope.steps(of, 0.0, [(at, 1.0), (at + 1.0, 0.0)], other)
+            self.found.append((stairs, lambda p: second(p) if first(p) == at else Fraction()))
+            return
+        below, above = self.power(-3, 3), -self.power(-3, 3)
+        stairs = self.scope.steps(of, below, [(at, above), (at + 2, 0.0)], None)
+
+        def value(point: list[int]) -> Fraction:
+            s = first(point)
+            return Fraction(below if s < at else above if s < at + 2 else 0.0)
+
+        self.found.append((stairs, value))
+
+
+def library(functions: list[str]) -> ctypes.CDLL:
+    source = "\n".join(["#include <stdint.h>", runtime("special.h"), *functions])
+    return load(source, lambda line: None, "-O0")
+
+
+def test_random_expressions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a float64, and rounded up or down in any unit."""
+    monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path))
+    rng = np.random.default_rng(1)
+    functions, cases, native = [], [], 0
+    for k in range(N_MADE):
+        made = Made(rng)
+        for _ in range(4):
+            made.input()
+        for _ in range(8):
+            made.make()
+        expr, value = made.found[-1]
+        exponent, add, up = int(rng.integers(-4, 4)), float(rng.integers(-9, 9)) / 8, k % 2 > 0
+        whole = made.scope.rounded(expr, exponent, add, up)
+        if not whole:
+            continue  # some product is too large
+        native += made.scope.unit(expr) is not None
+        number = made.scope.text(expr)
+        functions += [
+            f"void f{k}(const int64_t *in, int64_t *whole, double *number) {{",
+            *made.scope.lines, f"*whole = {whole}; *number = {number};", "}",
+        ]  # fmt: skip
+        cases.append((k, made.inputs, expr, value, exponent, add, up))
+    assert len(cases) > N_MADE / 2 and native > N_MADE / 4
+    compiled = library(functions)
+    for k, inputs, expr, value, exponent, add, up in cases:
+        for _ in range(N_POINTS):
+            point = [(low, high, int(rng.integers(low, high + 1)))[rng.integers(3)] * step
+                     for low, high, step in inputs]  # fmt: skip
+            integer, double = ctypes.c_int64(), ctypes.c_double()
+            given = (ctypes.c_int64 * len(point))(*point)
+            compiled[f"f{k}"](given, ctypes.byref(integer), ctypes.byref(double))
+            wanted = value(point)
+            assert expr.range.low <= wanted <= expr.range.high
+            assert Fraction(double.value) == wanted
+            rounded = (wanted + Fraction(add)) / Fraction(2) ** exponent
+            assert integer.value == (ceil(rounded) if up else floor(rounded))
+
+
+@pytest.mark.parametrize(("size", "whole"), [(2.0**52, True), (2.0**61, False)])
+def test_what_may_not_fit_is_no_integer(size: float, whole: bool) -> None:
+    scope = Integers(0)
+    values = Range(0.0, size, 9)
+    x = scope.atom("x", values, None, ("x",), units=Units(0, lambda s: "x"))
+    assert (scope.unit(x) is not None) is whole
+    assert bool(scope.rounded(x)) is whole
+    assert not scope.rounded(x, -12)
+
+
+def test_products_that_are_rounded_are_no_integers() -> None:
+    scope = Integers(0)
+    x, y = (
+        scope.atom(n, Range(-(2.0**30), 2.0**30, 0), None, (n,), units=Units(0, lambda s: "in"))
+        for n in "xy"
+    )
+    assert scope.unit(scope.times(x, y)) is None
+    assert scope.unit(scope.times(x, scope.combine([(0.5, x)]))) is None
+
+
+def test_a_column_is_integers_for_the_tokens_that_are_read() -> None:
+    columns = Columns(6)
+    number = columns.column(np.array([0.5, 1.0, 3.5, 2.0**-40, 2.0**30, -4.0]))[1]
+    few = columns.mask(np.array([1, 1, 1, 0, 0, 0], np.bool_))
+    assert columns.unit(number, 0) is None  # 71 bits
+    assert columns.unit(number, few) == -1
+    assert columns.integer(number, -1, "p", few, "token") == f"K{number}_{few}(token)"
+    (table,), (row,), (macro,) = columns.tables()
+    assert table.dtype == np.uint8 and table.shape == (6, 1)
+    assert table[:, 0].tolist() == [1, 2, 7, 0, 0, 0]
+    assert f"int8_t K{number}_{few}" in row and f"rows0[k].K{number}_{few}" in macro

@@ -6,15 +6,25 @@ The part of :class:`~executor.native.tails.Tail` that writes sums, records and e
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import inf
 
 from executor.native.exprs import Expr
 from executor.native.forms import HERE
 from executor.native.lookups import CALL, Lookups
 from executor.native.nodes import AddTo, Extreme, Insert, Store
+from executor.native.shared import Shared
 
 
 class Effects(Lookups):
-    """See the module."""
+    """See the module.
+
+    Attributes:
+        below: in a trace, for an extreme a number that is less than its key.
+    """
+
+    def __init__(self, shared: Shared, first: int) -> None:
+        super().__init__(shared, first)
+        self.below: dict[str, float] = {}
 
     def effect(self, name: str) -> None:
         """Write what changes the state, once."""
@@ -26,7 +36,7 @@ class Effects(Lookups):
             case Store(value):
                 if not self.shared.dropped:
                     text = self.text(self.linear(value))
-                    self.say(f"e->columns[{name.split()[1]}][p] = {text};")
+                    self.say(f"e->columns[{name.split()[1]}][{self.now}] = {text};")
             case AddTo():
                 pass  # see commit
             case Extreme():
@@ -44,6 +54,7 @@ class Effects(Lookups):
         effect = self.shared.program.effects[name]
         if isinstance(effect, AddTo) and name not in self.committed:
             if self.linear(effect.value).constant != 0.0:
+                self.unfit = self.unfit or "a sum moves"
                 self.say(f"e->{name} = {self.text(self.sum_of(name))};")
             self.committed.add(name)
 
@@ -55,6 +66,9 @@ class Effects(Lookups):
         score = self.linear(effect.score)
         key = self.seen.get(name)
         if key is not None and score.range.high < key:
+            return
+        if self.several and self.offset:
+            self._no_better(name, effect, score)
             return
         weight = "1" if effect.mean else "p"
         record = [f"e->{name}.x.weight = {weight};"]
@@ -81,6 +95,15 @@ class Effects(Lookups):
         for k, value in enumerate(values):
             inner.say(f"e->{name}.v{k} = {inner.text(value)};")
         self.block(f"{better} {{", inner)
+
+    def _no_better(self, name: str, effect: Extreme, score: Expr) -> None:
+        """Leave a trace if an extreme changes; one comparison does for lesser keys as well."""
+        if effect.mean or score.constant == self.seen.get(name, inf):
+            self.unfit = "an extreme changes"
+        if score.range.high > self.below.get(name, -inf):
+            self.guard(f"{self.single(score)} >= e->{name}.x.key")
+            if score.constant is not None:
+                self.below[name] = score.constant
 
     def _means(self, name: str, score: str, values: list[Expr]) -> None:
         """The sums of the values at the greatest key."""
@@ -111,6 +134,11 @@ class Effects(Lookups):
         if not (current & self.shared.winners(name)).any():
             self.shared.unwritten.add(name)
             return
+        if self.several:
+            for line in self.written(name):
+                self.say(line)
+            self.versions[name] = self.versions.get(name, 0) + 1
+            self.unfit = self.unfit or ("" if effect.kind == "table" else "a structure changes")
         late = self.shared.late.get(name, {})
         for structure in self.shared.depends(late.values()):
             self.effect(structure)
@@ -125,40 +153,61 @@ class Effects(Lookups):
         if effect.kind == "few":
             fresh = self.name("fresh")
             self.say(f"cell *const {fresh} = {effect.fresh};")
-        self.say(f"{fresh}[0].i = {'1' if effect.mean else 'p'};")
+        self.say(f"{fresh}[0].i = {'1' if effect.mean else self.now};")
         for k, text in texts.items():
             self.say(f"{fresh}[{k}].d = {text};")
         self.say(effect.call.format(*given))
         if effect.kind == "hull":
             self.say("if (e->core.status.error)")
             self.say("    goto failed;")
-        if name in self.shared.keyed:
-            self.say(f"if (e->{name}.general)")
-            self.say(f"    goto {self.retry};")
+        if name in self.shared.keyed or (self.several and effect.kind == "table"):
+            self.guard(f"e->{name}.general")
 
     def _insert_zero(self, name: str, effect: Insert) -> None:
         """A token that writes nothing: only the latest of them counts, and hardly ever."""
         self.neutral.add(name)
         self.shared.zeroed.add(name)
         trial = self.child()  # a look that does not count as a dependency
+        values: tuple[str, ...] | None = None
         if any(trial.linear(value).constant is None for value in effect.values):
             self.shared.refreshed[name] = effect.values
             for structure in self.shared.depends(effect.values):
                 self.effect(structure)
-            self.say(f"table_zero_later(&e->{name}, p);")
-            return
-        texts = [self.text(self.linear(value)) for value in effect.values]
-        if not texts:
-            self.say(f"table_zero(&e->{name})[0].i = p;")
-            return
-        record = self.name("zero")
-        self.say(f"cell *const {record} = table_zero(&e->{name});")
-        self.say(f"{record}[0].i = p;")
-        for k, text in enumerate(texts):
-            self.say(f"{record}[{k + 1}].d = {text};")
+            if self.several and not self.shared.timeless(name):
+                self.unfit = "values that change have to be computed before"
+        else:
+            values = tuple(self.text(self.linear(value)) for value in effect.values)
+        self.pending[name] = self.offset, values
+        if not self.several:
+            for line in self.written(name):
+                self.say(line)
+
+    def written(self, name: str) -> list[str]:
+        """C that writes the record of the key 0 of a table, if that is still to be done."""
+        lines = self.to_write(name)
+        self.pending.pop(name, None)
+        return lines
+
+    def to_write(self, name: str) -> list[str]:
+        """The same C; the record stays pending."""
+        return _zero_written(name, *self.pending[name]) if name in self.pending else []
+
+    def flush(self) -> list[str]:
+        """C that writes all records that are pending; they stay so."""
+        return [line for name in self.pending for line in self.to_write(name)]
 
     def block(self, opening: str, inner: Lookups) -> None:
         """Lines of an inner scope, in braces."""
         self.say(opening, inner.cost)
         self.lines += ["    " + line for line in inner.lines]
         self.say("}", 0)
+
+
+def _zero_written(name: str, offset: int, values: tuple[str, ...] | None) -> list[str]:
+    """C that writes the record of the key 0; without values, which come when they are asked for."""
+    position = f"p + {offset}" if offset else "p"
+    if values is None:
+        return [f"table_zero_later(&e->{name}, {position});"]
+    parts = [f"[{k}].d = {text};" for k, text in enumerate(values, 1)]
+    record = f"table_zero(&e->{name})"
+    return [f"{record}[0].i = {position};", *(record + part for part in parts)]

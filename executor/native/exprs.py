@@ -103,12 +103,13 @@ class Scope:
         self.position = self.atom(
             "position", Range(low, high, 0), None, ("p",), units=whole, is_position=True
         )
+        self.start = self.position
         squares = Range(low * low, high * high, 0)
         self.square = self.atom("square", squares, None, ("p²",), units=square)
 
     def copy_to(self, other: Scope) -> None:
         """Give another scope all that is known and declared here."""
-        other.position, other.square = self.position, self.square
+        other.start, other.position, other.square = self.start, self.position, self.square
         other._atoms, other._known = dict(self._atoms), dict(self._known)
         other._declared, other._names = set(self._declared), dict(self._names)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import floor, frexp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,17 @@ MOST_KEY = 94906265.0
 POSITIONS = Range(0.0, float(MOST_TOKENS), 0)
 
 Spot = tuple[str, int]
-"""A position: a C variable, and how far back from it."""
+"""A position: a C variable, and how far back from it; tokens of a trace are behind ``p``."""
+Pending = tuple[int, tuple[str, ...] | None]
+"""An offset and values; None if they are computed when something asks for them."""
+
+
+class Found(NamedTuple):
+    """Where a part of a record is found: what tells it apart, and the query with its arguments."""
+
+    key: Key
+    node: Query | None
+    arguments: tuple[Expr, ...]
 
 
 class Lookups(Integers, ABC):
@@ -53,6 +63,11 @@ class Lookups(Integers, ABC):
         neutral: tables to which this path adds the key 0 that writes nothing.
         retry: where the plain code starts again: at ``again`` where sums are put back first.
         touched: positions of the plain code that something asked for.
+        offset: how many tokens after the position ``p`` the current one is.
+        several: whether this is a step of a trace, in which tokens follow each other.
+        pending: in a trace, tables in which the latest record of the key 0 is still to be written.
+        versions: in a trace, how many other records were written to tables.
+        unfit: why a trace cannot go through this token; empty if it can.
     """
 
     def __init__(self, shared: Shared, first: int) -> None:
@@ -67,7 +82,10 @@ class Lookups(Integers, ABC):
         self.neutral: set[str] = set()
         self.retry = "plain"
         self.touched: set[str] = set()
+        self.offset, self.several, self.unfit = 0, False, ""
+        self.pending: dict[str, Pending] = {}
         self._spots: dict[str, Spot] = {}
+        self.versions: dict[str, int] = {}
 
     @abstractmethod
     def linear(self, value: Linear) -> Expr:
@@ -80,6 +98,28 @@ class Lookups(Integers, ABC):
     @abstractmethod
     def effect(self, name: str) -> None:
         """Write what changes the state, once."""
+
+    # The current token
+
+    @property
+    def here(self) -> Spot:
+        """Its position."""
+        return (HERE[0], -self.offset)
+
+    @property
+    def now(self) -> str:
+        """C of its position."""
+        return f"p + {self.offset}" if self.offset else "p"
+
+    @property
+    def at_present(self) -> tuple[int, ...]:
+        """Part of the key of what may be something else for the next token."""
+        return (self.offset,) if self.offset else ()
+
+    def guard(self, condition: str) -> None:
+        """Leave the trace if something is not as expected; the plain code takes this token."""
+        self.say(f"if ({condition})", 2)
+        self.say(f"    goto {self.retry};", 0)
 
     # Tokens
 
@@ -118,7 +158,10 @@ class Lookups(Integers, ABC):
 
     def token(self, spot: Spot) -> str:
         """C of the token at a position."""
-        return "token" if spot == HERE else self.text(self.token_at(spot))
+        base, back = spot
+        if base == HERE[0] and back <= 0:
+            return f"t{-back}" if back else "token"
+        return self.text(self.token_at(spot))
 
     def token_at(self, spot: Spot) -> Expr:
         """The token at an earlier position."""
@@ -135,7 +178,7 @@ class Lookups(Integers, ABC):
     def spot(self, name: str) -> Spot:
         """A position of the plain code."""
         if name == HERE[0]:
-            return HERE
+            return self.here
         self.touched.add(name)
         if name not in self._spots:
             self._spots[name] = self._spot(self.shared.program.nodes[name])
@@ -144,11 +187,12 @@ class Lookups(Integers, ABC):
     def _spot(self, node: Node) -> Spot:
         match node:
             case Back(back):
-                return (HERE[0], back)
+                return (HERE[0], back - self.offset)
             case Weight(owner, _):
                 if owner in self.back:
                     return (HERE[0], self.back[owner])
-                return self._place(("weight", self.identity(owner)), lambda s: s.owned(node))
+                found = self.found(owner)
+                return self._place(("weight", *found.key), lambda s: s.owned(node, found))
             case Nearest(query):
                 expr = self.linear(query)
                 return self._nearest(expr)
@@ -157,16 +201,15 @@ class Lookups(Integers, ABC):
                 divisor = pair[1].constant
                 if divisor is not None and divisor > 0.0 and frexp(divisor)[0] == 0.5:
                     return self._nearest(self.combine([(1.0 / divisor, pair[0])]))
-                return self._place(
-                    ("quotient", pair[0].key, pair[1].key),
-                    lambda s: s.call("nearest_quotient(&e->core.status, {0}, {1}, p)", pair),
-                )
+                call = f"nearest_quotient(&e->core.status, {{0}}, {{1}}, {self.now})"
+                key = ("quotient", pair[0].key, pair[1].key, *self.at_present)
+                return self._place(key, lambda s: s.call(call, pair))
         raise AssertionError(node)
 
     def _nearest(self, query: Expr) -> Spot:
         """The position nearest to a number."""
         if query.terms == ((1.0, "position"),):
-            return (HERE[0], max(0, -floor(0.5 + query.const)))
+            return (HERE[0], max(-self.offset, -floor(0.5 + query.const)))
         low, high = (max(0.0, floor(0.5 + end)) for end in (query.range.low, query.range.high))
         if low == high <= self.first:
             return self.fixed(int(low)), 0
@@ -198,11 +241,11 @@ class Lookups(Integers, ABC):
         if base.isdigit():
             return constant(float(max(0, int(base) - back)))
         if base == HERE[0] and (back <= self.first or back in self.back.values()):
-            return self.combine([(1.0, self.position), (1.0, constant(-float(back)))])
+            return self.combine([(1.0, self.start), (1.0, constant(-float(back)))])
         for owner, least in self.beyond.items():
             latest = self._known.get(("weight", owner))
             if not back and latest is not None and latest.terms == ((1.0, base),):
-                return self.combine([(1.0, self.position), (-1.0, self._far(base, least))])
+                return self.combine([(1.0, self.start), (-1.0, self._far(base, least))])
         integer = base if not back else self.alias(f"{base}_{back}", lambda s: s.at(spot))
         values = self.range_of(base) if not back else POSITIONS
         units = Units(0, lambda s: s.read(integer), False)
@@ -216,8 +259,13 @@ class Lookups(Integers, ABC):
         return self.atom("u", values, None, ("far", base), units=units)
 
     def nearest(self, query: Expr) -> str:
-        """C of the position nearest to a number."""
+        """C of the position nearest to a number.
+
+        In a trace one that is behind ``p`` ends it: so what is found stays so for later tokens.
+        """
         text = self.rounded(query, add=0.5)
+        if not text and self.several:
+            return self._not_behind(f"nearest_position({self.text(query)}, p + 1)")
         if not text:
             return f"nearest_position({self.text(query)}, p)"
         rest = sum((self.range_of(n).scaled(f).high for f, n in query.terms), query.const)
@@ -228,7 +276,18 @@ class Lookups(Integers, ABC):
         if floor(query.range.low + 0.5) < 0:
             text = f"at_least_0({text})"
         below = below or floor(query.range.high + 0.5) <= self.first
-        return text if below else f"at_most({text}, p)"
+        if below:
+            return text
+        if not self.several:
+            return f"at_most({text}, p)"
+        return self._not_behind(text)
+
+    def _not_behind(self, text: str) -> str:
+        """A position that is at most ``p``."""
+        name = self.name("at")
+        self.say(f"const int64_t {name} = {text};")
+        self.guard(f"{name} > p")
+        return name
 
     # Stored values
 
@@ -246,12 +305,15 @@ class Lookups(Integers, ABC):
 
         return self.atom("v", values, make, ("load", column, spot))
 
-    def identity(self, owner: str) -> object:
-        """What tells records apart: a structure with one, or the query that finds it."""
+    def found(self, owner: str) -> Found:
+        """What a part of a record is read from, as it is now."""
         node = self.shared.program.nodes.get(owner)
         if not isinstance(node, Query):
-            return owner
-        return ("query", node.call, *(self.linear(a).key for a in node.arguments))
+            return Found((owner,), None, ())
+        arguments = tuple(self.linear(a) for a in node.arguments)
+        key = ("query", node.call, *(a.key for a in arguments))
+        changes = self.at_present if not self.shared.is_known_few(node.of) else ()
+        return Found((*key, *changes), node, arguments)
 
     def value_of(self, cell: Cell) -> Expr:
         """A value of a record."""
@@ -261,39 +323,58 @@ class Lookups(Integers, ABC):
         ratio = self.shared.key_ratio(cell) if self.first else 0.0
         if ratio:
             values = Range(-MOST_KEY, MOST_KEY, 0).scaled(ratio)
-        index = cell.text.replace(cell.owner, "")
-        return self.atom(
-            "v", values, lambda s: s.owned(cell), ("cell", self.identity(cell.owner), index)
-        )
+        index, found = cell.text.replace(cell.owner, ""), self.found(cell.owner)
+        return self.atom("v", values, lambda s: s.owned(cell, found), ("cell", *found.key, index))
 
-    def owned(self, cell: Cell | Weight) -> str:
+    def owned(self, cell: Cell | Weight, found: Found) -> str:
         """C of a part of a record, which is there then."""
         owner, text = cell.owner, cell.text
-        count = f" / (double){cell.count}" if isinstance(cell, Cell) and cell.count else ""
-        node = self.shared.program.nodes.get(owner)
-        if not isinstance(node, Query):
+        text += f" / (double){cell.count}" if isinstance(cell, Cell) and cell.count else ""
+        if found.node is None:
             self.effect(owner)
             self.cost += 1
-            return text + count
-        arguments = tuple(self.linear(a) for a in node.arguments)
-
-        def make(scope: Lookups) -> str:
-            scope.effect(node.of)
-            if node.call.startswith("table_query(") and arguments[0].range.grain >= 0:
-                integer = scope.rounded(arguments[0])
-                if integer:
-                    scope.cost += LOOKUP
-                    return f"table_at(&e->{node.of}, {integer})"
-            return scope.call(node.call, arguments)
-
+            return text
         record = self.atom(
-            "r", Range(0.0, 1.0, 0), make, ("record", self.identity(owner)), "cell *const"
+            "r",
+            Range(0.0, 1.0, 0),
+            lambda s: s.record(found),
+            ("record", *found.key),
+            "cell *const",
         )
         name = self.text(record)
-        text += count
         for closing in ("[", ")"):
             text = text.replace(owner + closing, name + closing)
         return text
+
+    def record(self, found: Found) -> str:
+        """C of a record."""
+        node, arguments = found.node, found.arguments
+        assert node is not None
+        self.effect(node.of)
+        is_table = node.call.startswith("table_query(") and arguments[0].range.grain >= 0
+        integer = self.rounded(arguments[0]) if is_table else ""
+        if not integer:
+            for line in self.written(node.of):
+                self.say(line)
+            return self.call(node.call, arguments)
+        self.cost += LOOKUP
+        if not self.several:
+            return f"table_at(&e->{node.of}, {integer})"
+        version = self.versions.get(node.of, 0)
+        hit = self.atom(
+            "hit", Range(0.0, 1.0, 0), lambda s: f"table_hit(&e->{node.of}, {integer})",
+            ("hit", node.of, arguments[0].key, version), "cell *const",
+        )  # fmt: skip
+        name, before = self.text(hit), " ".join(self.to_write(node.of))
+        return f"{name} ? {name} : ({{ {before} table_missed(&e->{node.of}, {integer}); }})"
+
+    @abstractmethod
+    def written(self, name: str) -> list[str]:
+        """C that writes what is pending for a table, which then no longer is."""
+
+    @abstractmethod
+    def to_write(self, name: str) -> list[str]:
+        """The same; it is still pending."""
 
     def call(self, template: str, arguments: tuple[Expr, ...]) -> str:
         """C of a call."""

@@ -98,8 +98,8 @@ def envelope(family: Family, y: Range) -> Range:
     return Range(float(values.min()) - room, float(values.max()) + room, 0)
 
 
-def write_rivals(tail: Tail, families: Sequence[Family]) -> Mask:
-    """Statements that write the winner; the tokens it may be."""
+def write_rivals(tail: Tail, families: Sequence[Family]) -> tuple[str, Mask]:
+    """Statements that find the winner; C of it, and the tokens it may be."""
     left = rivals(tail, families)
     corners: dict[object, str] = {}
     first, *others = left
@@ -107,26 +107,20 @@ def write_rivals(tail: Tail, families: Sequence[Family]) -> Mask:
     for rival in left:
         tokens[_tokens(rival, families)] = True
     if not others:
-        _put(tail, _token(tail, first, families, corners))
-        return tokens
-    tail.say(f"int32_t best = {_token(tail, first, families, corners)};")
-    tail.say(f"double greatest = {_score(tail, first, families, corners)};")
+        return _token(tail, first, families, corners), tokens
+    best, greatest = tail.name("best"), tail.name("greatest")
+    tail.say(f"int32_t {best} = {_token(tail, first, families, corners)};")
+    tail.say(f"double {greatest} = {_score(tail, first, families, corners)};")
     for rival in others:
         token = _token(tail, rival, families, corners)
         score = _score(tail, rival, families, corners)
         tail.say("{", 4)
         tail.say(f"    const double score = {score};")
         tail.say(f"    const int32_t rival = {token};")
-        tail.say("    if (score > greatest || (score == greatest && rival < best))")
-        tail.say("        greatest = score, best = rival;")
+        tail.say(f"    if (score > {greatest} || (score == {greatest} && rival < {best}))")
+        tail.say(f"        {greatest} = score, {best} = rival;")
         tail.say("}")
-    _put(tail, "best")
-    return tokens
-
-
-def _put(tail: Tail, text: str) -> None:
-    tail.say(f"{TOKEN} = {text};")
-    tail.say(f"next[p++ - start] = {TOKEN};")
+    return best, tokens
 
 
 def _tokens(rival: Rival, families: Sequence[Family]) -> list[int]:

@@ -17,10 +17,11 @@ from executor.native.exprs import Key
 from executor.native.forms import HERE
 from executor.native.lookups import Spot
 from executor.native.nodes import AddTo, Nearest, Weight
-from executor.native.outputs import write_rivals
+from executor.native.outputs import TOKEN, write_rivals
 from executor.native.places import gates
 from executor.native.splits import Splits
 from executor.native.tails import Tail
+from executor.native.traces import Trace, trace_of
 
 MOST_LINES = 24_000
 """No more paths are written after so many lines: they take 5 s to compile."""
@@ -85,6 +86,7 @@ class Paths:
         early: for each class of the current token what can be done before more is known.
         joined: classes of the fetched token where a split would not have made paths shorter.
         leaves: by group, class of the fetched token and class of the latest one: by distance.
+        traces: instead of paths, by the same.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -101,6 +103,7 @@ class Paths:
         self.leaves: dict[tuple[int, int, int], dict[int, Leaf]] = {}
         self._made: dict[State, Leaf] = {}
         self.joined: set[int] = set()
+        self.traces: dict[tuple[int, int, int], Trace] = {}
         self._join()
         self._walk()
 
@@ -207,14 +210,21 @@ class Paths:
         for state in states:  # grows
             if n_lines > MOST_LINES:
                 break  # the plain code does what is left
-            leaf = self._made.pop(state, None) or self._leaf(state)
-            n_lines += len(leaf.tail.lines)
             group, y, last, distance = state
-            self.leaves.setdefault((group, y, last), {})[distance] = leaf
-            for following in self._following(state, leaf):
-                if following not in seen and following[3] <= FARTHEST:
-                    seen.add(following)
-                    states.append(following)
+            trace = trace_of(self, state) if self.groups[group].latest else None
+            if trace is not None:
+                n_lines += trace.length
+                self.traces[group, y, last] = trace
+                following = self._after_trace(trace)
+            else:
+                leaf = self._made.pop(state, None) or self._leaf(state)
+                n_lines += leaf.length
+                self.leaves.setdefault((group, y, last), {})[distance] = leaf
+                following = self._following(state, leaf.outputs, leaf.far)
+            for one in following:
+                if one not in seen and one[3] <= FARTHEST:
+                    seen.add(one)
+                    states.append(one)
 
     def _leaf(self, state: State) -> Leaf:
         """Write the path of a state."""
@@ -240,7 +250,10 @@ class Paths:
             tail.say("    goto failed;", 0)
         tail.say("if (!next)", 1)
         tail.say("    goto passed;", 0)
-        return Leaf(tail, write_rivals(tail, self.splits.families), far)
+        token, outputs = write_rivals(tail, self.splits.families)
+        tail.say(f"{TOKEN} = {token};")
+        tail.say(f"next[p++ - start] = {TOKEN};")
+        return Leaf(tail, outputs, far)
 
     def _path(self, state: State) -> tuple[Tail, bool]:
         """The path of a state; and whether it is for all greater distances as well."""
@@ -267,11 +280,32 @@ class Paths:
         tail.closed = self.splits.closed[y]
         return tail
 
-    def _following(self, state: State, leaf: Leaf) -> Iterator[State]:
+    def start_of(self, state: State) -> Tail:
+        """What is known where the path of a state begins."""
+        return self._path(state)[0]
+
+    def is_far(self, state: State) -> bool:
+        """Whether the path of a state is for all greater distances as well."""
+        return self._path(state)[1]
+
+    def leads_on(self, here: Group, there: Group) -> bool:
+        """Whether one group's tokens leave all but the distance as it is for the other's."""
+        great = not here.still and not here.latest and self.splits.key is not None
+        return there.still and there.fetch is not None and there.fetch == here.fetch and not great
+
+    def _after_trace(self, trace: Trace) -> Iterator[State]:
+        """What may come after a trace."""
+        number, y, last, _ = trace.state
+        for distance, step in enumerate(trace.steps, 1):
+            left = step.outputs if step.onward is None else step.outputs & ~step.onward
+            for other, z, i, _ in self._following(trace.state, left, True):
+                yield other, z, i, 1 if self.groups[other].latest else distance
+
+    def _following(self, state: State, outputs: Mask, far: bool) -> Iterator[State]:
         """What may come after a path."""
         number, y, last, distance = state
         for other, group in enumerate(self.groups):
-            mask = np.logical_or.reduce([self.splits.own[i] for i in group.own]) & leaf.outputs
+            mask = np.logical_or.reduce([self.splits.own[i] for i in group.own]) & outputs
             if not mask.any():
                 continue
             if group.latest or not self.latest:
@@ -282,7 +316,7 @@ class Paths:
             elif self.groups[number].latest:
                 yield other, y, last, 1
             else:
-                yield other, y, last, distance if leaf.far and other == number else distance + 1
+                yield other, y, last, distance if far and other == number else distance + 1
 
     def _at(self, tail: Tail, last: Mask, distance: int, exactly: bool) -> Tail:
         """Go on where the latest token with the greatest key is known, and how far back it is."""

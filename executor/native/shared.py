@@ -178,6 +178,11 @@ class Shared:
             self._known[name] = self.is_settled(name) and self._is_read_by_key(name)
         return self._known[name]
 
+    def is_known_few(self, name: str) -> bool:
+        """The same; no for structures of other kinds."""
+        effect = self.program.effects.get(name)
+        return isinstance(effect, Insert) and effect.kind == "few" and self.is_known(name)
+
     def _is_read_by_key(self, name: str) -> bool:
         nodes = self.program.nodes
         owners = {n for n, node in nodes.items() if isinstance(node, Query) and node.of == name}

@@ -46,6 +46,7 @@ class Special:
     later: Mapping[str, Sequence[str]]
     changing: tuple[str, ...]
     late: Mapping[str, Collection[int]]
+    through: bool
     described: tuple[str, ...]
 
 
@@ -111,6 +112,7 @@ def specialise(
         },
         changing=tuple(sorted(name for name in depends if not shared.is_settled(name))),
         late={name: tuple(values) for name, values in shared.late.items()},
+        through=bool(paths.traces),
         described=tuple(_described(splits, paths, len(lines))),
     )
 
@@ -119,7 +121,10 @@ def _described(splits: Splits, paths: Paths, n_lines: int) -> Iterator[str]:
     """What was split and what is done differently, for people."""
     shared, program = splits.shared, splits.program
     n_paths = sum(map(len, paths.leaves.values()))
-    yield f"specialised code: {counted(n_paths, 'path')}, {counted(n_lines, 'line')} of C"
+    size = f"{counted(n_paths, 'path')}, {counted(n_lines, 'line')} of C"
+    longest = max((len(trace.steps) for trace in paths.traces.values()), default=0)
+    traces = f"{counted(len(paths.traces), 'trace')} of up to {counted(longest, 'token')}, "
+    yield f"specialised code: {traces if longest else ''}{size}"
     yield f"  the current token: {_sizes(splits.own)}; they open the same gates"
     if splits.place is not None:
         base, back = splits.place
@@ -191,6 +196,8 @@ def appending(special: Special | None, n_tokens: int) -> str:
     restore = [f"    e->{name} = old_{name};\n" for name in special.restored]
     again = "again: /* what was done may be done twice, but for the sums */\n"
     body = body.replace("    /* OLD SUMS */\n", "".join(old))
+    loud = ["    loud = any_of(stop, through);\n"] if special.through else []
+    body = body.replace("    /* LOUD */\n", "".join(loud))
     body = body.replace("    /* AGAIN */\n", again + "".join(restore))
     body = body.replace("    /* PATHS */\n", "".join(f"    {line}\n" for line in special.lines))
     return "\n".join(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import copysign, frexp
 
 from executor.native.effects import Effects
-from executor.native.exprs import Expr, constant
+from executor.native.exprs import Expr, Units, constant
 from executor.native.forms import Linear
 from executor.native.nodes import (
     Accumulate,
@@ -37,6 +37,7 @@ from executor.native.ranges import (
 )  # fmt: skip
 from executor.native.shared import Shared
 from executor.native.steps import Level, stairs
+from executor.native.writer import number
 
 MOST_TERMS = 3
 """Longer sums get a variable of their own where a node of the plain code ends."""
@@ -67,7 +68,24 @@ class Tail(Effects):
         other.beyond, other.seen = dict(self.beyond), dict(self.seen)
         other._sums, other.done = dict(self._sums), set(self.done)
         other.committed, other.retry = set(self.committed), self.retry
-        other.closed = self.closed
+        other.closed, other.unfit = self.closed, self.unfit
+        other.offset, other.several = self.offset, self.several
+        other.pending, other.versions = dict(self.pending), dict(self.versions)
+        other.below = dict(self.below)
+        return other
+
+    def following(self, retry: str) -> Tail:
+        """The next step of a trace: the token after this one, with all that is still known."""
+        other = self.child()
+        other.lines, other.cost, other.retry = [], 0, retry
+        other.offset += 1
+        other.done, other.neutral, other.committed = set(), set(), set()
+        offset = other.offset
+        other.position = other.combine([(1.0, self.start), (1.0, constant(float(offset)))])
+        low, high, _ = other.position.range
+        square = Units(0, lambda s: f"(p + {offset}) * (p + {offset})")
+        squares = Range(low * low, high * high, 0)
+        other.square = other.atom("square", squares, None, ("p²", offset), units=square)
         return other
 
     # Values
@@ -115,9 +133,9 @@ class Tail(Effects):
             case Mean(name):
                 values = self.shared.range_of(self.added(name)).joined(ZERO).widened()
                 total = self.sum_of(name)
-                return self.atom(
-                    "mean", values, lambda s: f"{s.text(total)} / ((double)p + 1.0)", ("mean", name)
-                )
+                count = f"((double)p + {number(self.offset + 1.0)})"
+                key = ("mean", name, *self.at_present)
+                return self.atom("mean", values, lambda s: f"{s.text(total)} / {count}", key)
             case Accumulate(start, neurons):
                 return self._accumulate(prefix, self.linear(start), neurons)
             case Load(column, base):

@@ -17,6 +17,7 @@ from executor.native.columns import Mask
 from executor.native.outputs import TOKEN
 from executor.native.paths import Leaf, Paths, may_fail
 from executor.native.splits import Splits
+from executor.native.traces import Trace, classes_after, label
 
 
 class Threads:
@@ -27,6 +28,14 @@ class Threads:
         self.splits, self.paths, self.shared = splits, paths, splits.shared
         self.bounds = bounds
         self._tables: dict[bytes, str] = {}
+        through = np.zeros(self.shared.columns.n_tokens, np.bool_)
+        for trace in paths.traces.values():
+            for step in trace.steps:
+                through |= False if step.onward is None else step.onward
+        ids = np.flatnonzero(through).tolist()
+        self.shared.constants["through"] = (
+            f"static const int32_t through[] = {{{', '.join(map(str, [*ids, -1]))}}};"
+        )
 
     def _leaves(self) -> Iterator[tuple[tuple[int, int, int, int], Leaf]]:
         for (group, y, last), leaves in self.paths.leaves.items():
@@ -45,6 +54,14 @@ class Threads:
         for g, group in enumerate(self.paths.groups):
             if group.latest:
                 lines += [f"fetch_{g}:", *_block(self._fetch(g))]
+        for trace in self.paths.traces.values():
+            number, y, last, _ = trace.state
+            members = "/".join(map(str, self.paths.groups[number].own))
+            count = f"up to {len(trace.steps)} tokens"
+            lines.append(
+                f"{_label(trace.state)}: /* own {members}, fetched {y}, latest {last}, {count} */"
+            )
+            lines += self._trace(trace)
         for state, leaf in self._leaves():
             number, y, last, distance = state
             group = self.paths.groups[number]
@@ -96,6 +113,8 @@ class Threads:
 
     def _distances(self, g: int, y: int, last: int) -> list[str]:
         """The paths at several distances."""
+        if (g, y, last) in self.paths.traces:
+            return [f"goto {_label((g, y, last, 1))};"]
         leaves = self.paths.leaves.get((g, y, last), {})
         retry = f"goto {'again' if self.paths.groups[g].latest else 'plain'};"
         if not leaves:
@@ -128,20 +147,80 @@ class Threads:
         which = partial(self._class_of, "own", self.splits.own, TOKEN)
         return [*lines, *self._switch(which, targets)]
 
+    def _trace(self, trace: Trace) -> list[str]:
+        """All steps of a trace, and where its guards go."""
+        steps, lines = trace.steps, list[str]()
+        leaving = []
+        for offset, step in enumerate(steps):
+            effects, rest = step.tail.lines[: step.effects], step.tail.lines[step.effects :]
+            leave = label(trace.state, offset) if offset else "again"
+            failed = "e->core.status.error || e->core.status.odd"
+            if offset:
+                check = [f"if ({failed})", f"    goto {leave};"] if may_fail(effects) else []
+            else:
+                check = [
+                    "if (e->core.status.error)", "    goto failed;",
+                    "if (!next) {", *("    " + line for line in step.pending),
+                    "    goto passed;", "}",
+                    f"if (p + {len(steps)} >= chain || e->core.status.odd)",
+                    "    goto again;",
+                ]  # fmt: skip
+            after = ["if (e->core.status.error)", f"    goto {leave};"] if may_fail(rest) else []
+            lines += [*effects, *check, *rest, *after, *self._token(trace, offset)]
+            if any(f"goto {leave};" in line for line in lines) and offset:
+                leaving += [
+                    f"{leave}:", *steps[offset - 1].tail.flush(),
+                    f"p += {offset};", f"{TOKEN} = e->core.tokens[p];", "goto plain;",
+                ]  # fmt: skip
+        return [*_block(lines), *leaving]
+
+    def _token(self, trace: Trace, offset: int) -> list[str]:
+        """Statements behind the code that finds a token of a trace."""
+        step = trace.steps[offset]
+        name, count = f"t{offset + 1}", offset + 1
+        lines = [
+            f"const int32_t {name} = {step.token};",
+            f"next[p + {offset} - start] = {name};",
+            f"e->core.tokens[p + {count}] = (token_t){name};",
+        ]
+        reached = list(classes_after(self.paths, step))
+        if not reached:
+            return lines
+        goes = {c: f"goto {self._after(trace.state, count, False, c)};" for c in reached}
+        some = goes[reached[0]]
+        targets = [[goes.get(c, some)] for c in range(len(self.splits.own))]
+        ending = [
+            *step.tail.flush(),
+            f"p += {count};",
+            f"{TOKEN} = {name};",
+            f"if (stop[{name}])",
+            "    goto check;",
+            *self._switch(partial(self._class_of, "own", self.splits.own, name), targets),
+        ]
+        if step.onward is None:
+            return [*lines, *ending]
+        (onward,) = {self.paths.group_of(c) for c in range(len(self.splits.own))
+                     if (self.splits.own[c] & step.onward).any()}  # fmt: skip
+        inside = np.logical_or.reduce([self.splits.own[c] for c in self.paths.groups[onward].own])
+        is_in = self._class_of("onward", [~inside, inside], name)
+        return [*lines, f"if (!{is_in}) {{", *("    " + line for line in ending), "}"]
+
     def _target(self, state: tuple[int, int, int, int], leaf: Leaf, c: int) -> str:
         """Where to go on after a path with a token of a class."""
-        g, y, last, distance = state
-        here, other = self.paths.groups[g], self.paths.group_of(c)
-        there = self.paths.groups[other]
-        great = not here.still and not here.latest and self.splits.key is not None
-        if not there.still or there.fetch is None or there.fetch != here.fetch or great:
+        latest = self.paths.groups[state[0]].latest
+        return self._after(state, 1 if latest else state[3] + 1, leaf.far and not latest, c)
+
+    def _after(self, state: tuple[int, int, int, int], after: int, far_off: bool, c: int) -> str:
+        """Where to go on with a token of a class at a distance, or at an unknown one."""
+        g, y, last, _ = state
+        other = self.paths.group_of(c)
+        if not self.paths.leads_on(self.paths.groups[g], self.paths.groups[other]):
             return f"own_{c}"
         leaves = self.paths.leaves.get((other, y, last), {})
         far = min((d for d, one in leaves.items() if one.far), default=0)
-        after = 1 if here.latest else distance + 1
         if far and after >= far:
             return _label((other, y, last, far))
-        if leaf.far and not here.latest or after not in leaves:
+        if far_off or after not in leaves:
             return f"own_{c}"
         return _label((other, y, last, after))
 

@@ -10,6 +10,15 @@ static inline int64_t at_most(int64_t i, int64_t last)
     return i < last ? i : last;
 }
 
+/* Whether a flag is set for one of some tokens; the last is followed by -1. */
+static int any_of(const uint8_t *flags, const int32_t *tokens)
+{
+    int found = 0;
+    for (; *tokens >= 0; tokens++)
+        found |= flags[*tokens];
+    return found;
+}
+
 /* `nearest` for a number that is finite. */
 static inline int64_t nearest_position(double e, int64_t p)
 {

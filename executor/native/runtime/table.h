@@ -377,6 +377,12 @@ static inline const cell *table_at(table *t, int64_t k)
     return __builtin_expect(record != NULL, 1) ? record : table_query_rare(t, (double)k);
 }
 
+/* The record of k for one that `table_hit` does not find. */
+static __attribute__((noinline)) const cell *table_missed(table *t, int64_t k)
+{
+    return table_query(t, (double)k);
+}
+
 /* The record of k = 0, to be filled: it is there, in a table whose keys are all as guessed. */
 static inline cell *table_zero(table *t)
 {

@@ -10,10 +10,12 @@ static int64_t append(engine *e, const int32_t *given, int32_t token, const uint
     int64_t limit = 0; /* up to which position one path may lead on to another */
     int64_t chain = 0; /* the same, if the next token fetches at `place` as well; or 0 */
     int64_t place = 0;
+    int loud = 0; /* whether one of the tokens that traces go through may stop */
     uint32_t fetched = 0;
     /* OLD SUMS */
     if (!stop)
         stop = never;
+    /* LOUD */
 top:
     e->core.length = p;
     if (p >= end)
@@ -22,7 +24,7 @@ top:
         token = given[p - start];
     if (!((e->ready || make_ready(e, p)) && p < e->core.room && !e->core.status.odd))
         goto plain;
-    limit = given ? 0 : end < e->core.room ? end : e->core.room;
+    limit = given || loud ? 0 : end < e->core.room ? end : e->core.room;
     e->core.tokens[p] = (token_t)token;
     /* PATHS */
 passed: /* what follows does not matter */

@@ -166,7 +166,7 @@ def _set_head(checkpoint: Checkpoint, layer: int, head: int, rows: Rows) -> None
         projection[12 * part + 2 * head : 12 * part + 2 * head + 2] = values
 
 
-def split_model(seed: int, stride: int = 1, least: int = 0) -> Checkpoint:
+def split_model(seed: int, stride: int = 1, least: int = 0, part: float = 1.0) -> Checkpoint:
     """A small interpreter with everything that splits specialised code, otherwise random.
 
     A marked token is the latest of an extreme and moves a cursor, a running sum. The code of the
@@ -179,6 +179,7 @@ def split_model(seed: int, stride: int = 1, least: int = 0) -> Checkpoint:
         stride: how far a marked token moves the cursor; if it is not 1, some other tokens move it
             by one less.
         least: the least key of the table.
+        part: what neurons compute is a multiple of it.
     """
     rng = np.random.default_rng(2000 + seed)
     vocab, codes, wide, snap = 40, 6, 24, 1.5 * 2.0**48
@@ -244,7 +245,7 @@ def split_model(seed: int, stride: int = 1, least: int = 0) -> Checkpoint:
     neuron(1, 18, {mark: 1.0}, {there: 1.0}, key, 1.0)
     neuron(1, 19, {mark: 1.0}, {there_square: 1.0}, key_square, 1.0)
     for c in range(codes):
-        value = {slot: float(rng.integers(-2, 3)) for slot in (number, there, one)}
+        value = {slot: part * float(rng.integers(-2, 3)) for slot in (number, there, one)}
         gate = {one: 1.0 - c * c, got: 2.0 * c, got_square: -1.0}
         neuron(1, c, gate, value, out, 1.0)
     for n, distance in enumerate(rng.permutation(6)[:3]):

@@ -15,9 +15,14 @@ import pytest
 from executor.native.build import load
 from executor.native.columns import Columns
 from executor.native.exprs import Expr, Units, constant
+from executor.native.families import Family, Line
 from executor.native.integers import Integers
+from executor.native.nodes import Program
+from executor.native.outputs import Rival, corner
 from executor.native.ranges import Range
+from executor.native.shared import Shared
 from executor.native.sources import runtime
+from executor.native.tails import Tail
 
 Value = Callable[[list[int]], Fraction]
 N_MADE, N_POINTS = 150, 40
@@ -177,3 +182,65 @@ def test_a_column_is_integers_for_the_tokens_that_are_read() -> None:
     assert table.dtype == np.uint8 and table.shape == (6, 1)
     assert table[:, 0].tolist() == [1, 2, 7, 0, 0, 0]
     assert f"int8_t K{number}_{few}" in row and f"rows0[k].K{number}_{few}" in macro
+
+
+def input_of(tail: Tail, rng: np.random.Generator) -> tuple[Expr, int, range]:
+    """A sum with one input: an integer or a float64, its unit, and what the input can be."""
+    unit, low = int(rng.integers(-4, 3)), int(rng.integers(-60, 60))
+    high = low + int(rng.integers(1, 90))
+    values = Range(low * 2.0**unit, high * 2.0**unit, unit)
+    if rng.random() < 0.5:
+        x = tail.atom("x", values, None, ("x",), units=Units(unit, lambda s: "in"))
+    else:
+        x = tail.atom("x", values, lambda s: f"{2.0**unit!r} * (double)in", ("x",))
+    const = float(rng.integers(-40, 40)) / 8
+    return tail.combine([(1.0, x), (1.0, constant(const))]), unit, range(low, high + 1)
+
+
+def tail_from(first: int) -> Tail:
+    return Tail(Shared(Program(), Columns(8), lambda value: Range(0.0, 1.0, 0)), first)
+
+
+def test_corners_and_positions_are_cut_to_their_range(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many corners are below a number, and the nearest position, for all of an interval."""
+    monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path))
+    rng = np.random.default_rng(2)
+    functions, corners, positions = [], [], []
+    for k in range(60):
+        tail = tail_from(0)
+        y, unit, inputs = input_of(tail, rng)
+        spacing, start = 2.0 ** int(rng.integers(-2, 3)), float(rng.integers(-30, 30)) / 4
+        last = max(1, ceil((y.range.high - start) / spacing) + int(rng.integers(-2, 2)))
+        edges = tuple(start + spacing * np.arange(last))
+        line, none = Line(0, 1.0, 0.0), np.zeros(1)
+        family = Family(none, none, (line,) * (last + 1), edges, (0,) * last, spacing, last + 1)
+        rival = Rival(Range(0.0, 1.0, 0), 0, y, constant(0.0), constant(0.0))
+        at = corner(tail, rival, family, {})
+        constants = tail.shared.constants.values()
+        functions += [f"int64_t c{k}(int64_t in) {{", *constants, *tail.lines, f"return {at};", "}"]
+        corners.append((edges, y.const, unit, inputs))
+        tail = tail_from(int(rng.integers(1, 20)))
+        query, unit, inputs = input_of(tail, rng)
+        query = tail.combine([(float(rng.integers(2)), tail.position), (1.0, query)])
+        text = tail.nearest(query)
+        functions += [
+            f"int64_t p{k}(int64_t in, int64_t p) {{",
+            *tail.lines,
+            f"return {text};",
+            "}",
+        ]
+        positions.append((tail.first, query, unit, inputs))
+    compiled = library(functions)
+    for k, (edges, const, unit, inputs) in enumerate(corners):
+        for one in inputs:
+            wanted = int(np.searchsorted(edges, const + one * 2.0**unit))
+            assert compiled[f"c{k}"](ctypes.c_int64(one)) == wanted
+    for k, (first, query, unit, inputs) in enumerate(positions):
+        for p in (first, first + 1, first + 30):
+            for one in inputs:
+                own = sum(p for _, name in query.terms if name == "position")
+                wanted = floor(query.const + own + one * 2.0**unit + 0.5)
+                found = compiled[f"p{k}"](ctypes.c_int64(one), ctypes.c_int64(p))
+                assert found == max(0, min(wanted, p))

@@ -121,10 +121,20 @@ def test_keys_of_either_sign() -> None:
     runs(split_model(3, least=-5), 3)
 
 
+@pytest.mark.parametrize("seed", [5, 10])
+def test_values_that_are_quarters(seed: int) -> None:
+    """They are kept in units of a quarter, and stand between tokens of the output head."""
+    model = split_model(seed, part=0.25)
+    special = generate(model.config, model.weights, model.rom).special
+    assert special is not None and -2 in special.units["table_2a"]
+    runs(model, seed)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", sorted(set(range(100)) - set(SPLIT_SEEDS)))
 def test_more_models_that_split(seed: int) -> None:
     runs(split_model(seed), seed)
+    runs(split_model(seed, part=0.125), seed)
 
 
 def test_the_models_have_everything_that_splits() -> None:

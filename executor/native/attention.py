@@ -300,7 +300,9 @@ class Attention:
         self.writer.program.effects[name] = insert
         self._say(f"{insert.fresh}[0].i = {'1' if insert.mean else 'p'};")
         for k, value in enumerate(insert.values):
-            self._say(f"{insert.fresh}[{k + 1}].d = {self.writer.text(value)};")
+            cell, text = f"{insert.fresh}[{k + 1}]", self.writer.text(value)
+            table = insert.kind == "table"
+            self._say(f"KEEP_{name}_{k + 1}({cell}, {text});" if table else f"{cell}.d = {text};")
         self._say(insert.call.format(*map(self.writer.text, insert.arguments)))
 
     def _query(

@@ -9,10 +9,12 @@ from abc import abstractmethod
 from math import inf
 
 from executor.native.exprs import Expr
-from executor.native.forms import HERE
-from executor.native.lookups import CALL, Lookups
+from executor.native.forms import HERE, Linear
+from executor.native.lookups import CALL, Kept, Lookups
 from executor.native.nodes import AddTo, Extreme, Insert, Store
+from executor.native.ranges import two
 from executor.native.shared import Shared
+from executor.native.writer import plus
 
 
 class Effects(Lookups):
@@ -142,8 +144,8 @@ class Effects(Lookups):
         late = self.shared.late.get(name, {})
         for structure in self.shared.depends(late.values()):
             self.effect(structure)
-        texts = {
-            k: self.text(self.linear(value))
+        cells = {
+            k: self.kept(name, k, value)
             for k, value in enumerate(effect.values, 1)
             if k not in late
         }
@@ -154,8 +156,8 @@ class Effects(Lookups):
             fresh = self.name("fresh")
             self.say(f"cell *const {fresh} = {effect.fresh};")
         self.say(f"{fresh}[0].i = {'1' if effect.mean else self.now};")
-        for k, text in texts.items():
-            self.say(f"{fresh}[{k}].d = {text};")
+        for k, (field, text) in cells.items():
+            self.say(f"{fresh}[{k}].{field} = {text};")
         self.say(effect.call.format(*given))
         if effect.kind == "hull":
             self.say("if (e->core.status.error)")
@@ -168,7 +170,7 @@ class Effects(Lookups):
         self.neutral.add(name)
         self.shared.zeroed.add(name)
         trial = self.child()  # a look that does not count as a dependency
-        values: tuple[str, ...] | None = None
+        values: tuple[Kept, ...] | None = None
         if any(trial.linear(value).constant is None for value in effect.values):
             self.shared.refreshed[name] = effect.values
             for structure in self.shared.depends(effect.values):
@@ -176,7 +178,7 @@ class Effects(Lookups):
             if self.several and not self.shared.timeless(name):
                 self.unfit = "values that change have to be computed before"
         else:
-            values = tuple(self.text(self.linear(value)) for value in effect.values)
+            values = tuple(self.kept(name, k, value) for k, value in enumerate(effect.values, 1))
         self.pending[name] = self.offset, values
         if not self.several:
             for line in self.written(name):
@@ -196,6 +198,14 @@ class Effects(Lookups):
         """C that writes all records that are pending; they stay so."""
         return [line for name in self.pending for line in self.to_write(name)]
 
+    def kept(self, name: str, index: int, value: Linear) -> Kept:
+        """What a record of a structure keeps for a value."""
+        expr, unit = self.linear(value), self.shared.unit_of(name, index)
+        if unit is None:
+            return "d", self.text(expr)
+        text = self.rounded(expr, unit)
+        return "i", text or f"(int64_t)({plus('', two(-unit), self.factor(expr))})"
+
     def block(self, opening: str, inner: Lookups) -> None:
         """Lines of an inner scope, in braces."""
         self.say(opening, inner.cost)
@@ -203,11 +213,11 @@ class Effects(Lookups):
         self.say("}", 0)
 
 
-def _zero_written(name: str, offset: int, values: tuple[str, ...] | None) -> list[str]:
+def _zero_written(name: str, offset: int, values: tuple[Kept, ...] | None) -> list[str]:
     """C that writes the record of the key 0; without values, which come when they are asked for."""
     position = f"p + {offset}" if offset else "p"
     if values is None:
         return [f"table_zero_later(&e->{name}, {position});"]
-    parts = [f"[{k}].d = {text};" for k, text in enumerate(values, 1)]
+    parts = [f"[{k}].{field} = {text};" for k, (field, text) in enumerate(values, 1)]
     record = f"table_zero(&e->{name})"
     return [f"{record}[0].i = {position};", *(record + part for part in parts)]

@@ -6,6 +6,8 @@ from executor.native.nodes import Extreme
 from executor.native.shared import Shared
 from executor.native.tails import Tail
 
+CELL_TYPES = {"d": "double", "i": "int64_t"}
+
 
 def late_values(shared: Shared) -> list[str]:
     """Functions that compute a value that is not stored, by its record."""
@@ -13,12 +15,12 @@ def late_values(shared: Shared) -> list[str]:
     for name, values in shared.late.items():
         for k, value in values.items():
             tail = _later(shared)
-            text = tail.text(tail.linear(value))
+            field, text = tail.kept(name, k, value)
             lines += [
-                f"static double late_{name}_{k}(engine *e, const cell *record)\n{{",
+                f"static {CELL_TYPES[field]} late_{name}_{k}(engine *e, const cell *record)\n{{",
                 "    const int64_t p = record[0].i;",
                 f"    if (p < e->{name}.late_from)",
-                f"        return record[{k}].d;",
+                f"        return record[{k}].{field};",
                 "    const int32_t token = e->core.tokens[p];",
                 *("    " + line for line in tail.lines),
                 f"    return {text};",
@@ -31,15 +33,16 @@ def refreshing(shared: Shared) -> list[str]:
     """Functions that compute values of a token's record again: all, or the late ones."""
     lines = []
     functions = [
-        (f"refresh_{name}", dict(enumerate(shared.values_of(name), 1))) for name in shared.refreshed
+        ("refresh", name, dict(enumerate(shared.values_of(name), 1))) for name in shared.refreshed
     ]
-    functions += [(f"recall_{name}", values) for name, values in shared.late.items()]
-    for name, values in functions:
+    functions += [("recall", name, values) for name, values in shared.late.items()]
+    for part, name, values in functions:
         tail = _later(shared)
         for k, value in values.items():
-            tail.say(f"record[{k}].d = {tail.text(tail.linear(value))};")
+            field, text = tail.kept(name, k, value)
+            tail.say(f"record[{k}].{field} = {text};")
         lines += [
-            f"static void {name}(void *owner, int64_t p, cell *record)\n{{",
+            f"static void {part}_{name}(void *owner, int64_t p, cell *record)\n{{",
             "    engine *const e = owner;",
             "    const int32_t token = e->core.tokens[p];",
             "    record[0].i = p;",

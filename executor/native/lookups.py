@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from math import floor, frexp
 from typing import Any, NamedTuple
 
@@ -39,7 +40,9 @@ POSITIONS = Range(0.0, float(MOST_TOKENS), 0)
 
 Spot = tuple[str, int]
 """A position: a C variable, and how far back from it; tokens of a trace are behind ``p``."""
-Pending = tuple[int, tuple[str, ...] | None]
+Kept = tuple[str, str]
+"""Of a cell of a record: which member of it, and C of what is in it."""
+Pending = tuple[int, tuple[Kept, ...] | None]
 """An offset and values; None if they are computed when something asks for them."""
 
 
@@ -324,7 +327,12 @@ class Lookups(Integers, ABC):
         if ratio:
             values = Range(-MOST_KEY, MOST_KEY, 0).scaled(ratio)
         index, found = cell.text.replace(cell.owner, ""), self.found(cell.owner)
-        return self.atom("v", values, lambda s: s.owned(cell, found), ("cell", *found.key, index))
+        key = ("cell", *found.key, index)
+        unit = self.shared.unit_of(found.node.of, cell.index) if found.node is not None else None
+        if unit is None:
+            return self.atom("v", values, lambda s: s.owned(cell, found), key)
+        whole = replace(cell, text=cell.text.replace("VALUE_", "WHOLE_"))
+        return self.atom("v", values, None, key, units=Units(unit, lambda s: s.owned(whole, found)))
 
     def owned(self, cell: Cell | Weight, found: Found) -> str:
         """C of a part of a record, which is there then."""

@@ -143,7 +143,7 @@ def _token(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[o
             return str(int(constant))
         return tail.rounded(rival.token, convert=False) or tail.text(rival.token)
     family, index = families[rival.family], rival.family
-    at = _corner(tail, rival, family, corners)
+    at = corner(tail, rival, family, corners)
     tokens = [line.token for line in family.winners]
     last = len(family.corners)
     if at.isdigit() and (int(at) == last or family.at_corner[int(at)] == tokens[int(at)]):
@@ -165,7 +165,7 @@ def _score(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[o
     if rival.family is None:
         return tail.text(rival.y)
     index = rival.family
-    line = f"family_{index}[{_corner(tail, rival, families[index], corners)}]"
+    line = f"family_{index}[{corner(tail, rival, families[index], corners)}]"
     text = f"({line}.slope * {tail.factor(rival.y)} + {line}.intercept)"
     return text if rival.common.constant == 0.0 else f"{tail.text(rival.common)} + {text}"
 
@@ -178,7 +178,7 @@ def _edges(tail: Tail, rival: Rival, family: Family) -> str:
     return name
 
 
-def _corner(tail: Tail, rival: Rival, family: Family, corners: dict[object, str]) -> str:
+def corner(tail: Tail, rival: Rival, family: Family, corners: dict[object, str]) -> str:
     """C of the number of corners below y."""
     last, y = len(family.corners), rival.y
     low, high = (int(np.searchsorted(family.corners, end)) for end in (y.range.low, y.range.high))

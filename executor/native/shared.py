@@ -26,7 +26,7 @@ from executor.native.nodes import (
     Weight,
     inner,
 )  # fmt: skip
-from executor.native.ranges import ROUNDED, Range
+from executor.native.ranges import FINEST, ROUNDED, Range
 from executor.native.winners import can_tie, can_win
 
 
@@ -236,6 +236,18 @@ class Shared:
             return 0.0
         self.keyed.add(node.of)
         return 2.0 * other / one
+
+    def unit_of(self, name: str, index: int) -> int | None:
+        """The unit of the integers that a table keeps for a value; None if it keeps float64s.
+
+        Values are numbered from 1 on. Every value that any token may store is a multiple.
+        """
+        effect = self.program.effects[name]
+        assert isinstance(effect, Insert)
+        if effect.kind != "table" or effect.mean:
+            return None
+        values = self.range_of(effect.values[index - 1])
+        return values.grain if values.is_exact and abs(values.grain) <= FINEST else None
 
     def values_of(self, name: str) -> tuple[Linear, ...]:
         """What a record of a structure holds."""

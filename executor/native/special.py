@@ -16,13 +16,15 @@ from executor.native.columns import Mask
 from executor.native.exprs import Unsuitable
 from executor.native.families import Family
 from executor.native.later import exceeding, late_values, refreshing
-from executor.native.nodes import AddTo, Extreme, Program
+from executor.native.nodes import AddTo, Extreme, Insert, Program
 from executor.native.paths import Paths
+from executor.native.ranges import two
 from executor.native.sources import runtime
 from executor.native.splits import Splits
 from executor.native.state import counted
 from executor.native.tails import SUM_BOUND
 from executor.native.threads import Threads
+from executor.native.writer import plus
 
 DROPPED = "no numbers are stored: they are computed again from the tokens since the latest key"
 """A line about a model whose columns can be left out."""
@@ -47,6 +49,7 @@ class Special:
     changing: tuple[str, ...]
     late: Mapping[str, Collection[int]]
     through: bool
+    units: Mapping[str, Sequence[int | None]]
     described: tuple[str, ...]
 
 
@@ -113,6 +116,11 @@ def specialise(
         changing=tuple(sorted(name for name in depends if not shared.is_settled(name))),
         late={name: tuple(values) for name, values in shared.late.items()},
         through=bool(paths.traces),
+        units={
+            name: [shared.unit_of(name, k) for k in range(1, len(effect.values) + 1)]
+            for name, effect in program.effects.items()
+            if isinstance(effect, Insert)
+        },
         described=tuple(_described(splits, paths, len(lines))),
     )
 
@@ -181,9 +189,23 @@ def columns(special: Special | None, n_columns: int, widths: Mapping[str, int]) 
     for name, width in widths.items():
         for k in range(1, width + 1):
             late = special is not None and k in special.late.get(name, ())
-            text = f"late_{name}_{k}(e, r)" if late else f"(r)[{k}].d"
-            lines.append(f"#define VALUE_{name}_{k}(r) {text}")
+            unit = special.units[name][k - 1] if special is not None else None
+            lines += _cell(f"{name}_{k}", k, unit, late)
     return "\n".join([*lines, ""])
+
+
+def _cell(name: str, index: int, unit: int | None, late: bool) -> list[str]:
+    """C macros that read and write a value of a table's record."""
+    member = "d" if unit is None else "i"
+    read = f"late_{name}(e, r)" if late else f"(r)[{index}].{member}"
+    if unit is None:
+        return [f"#define VALUE_{name}(r) {read}", f"#define KEEP_{name}(cell, x) cell.d = (x)"]
+    value, whole = plus("", two(unit), f"(double){read}"), plus("", two(-unit), "(x)")
+    return [
+        f"#define WHOLE_{name}(r) {read}",
+        f"#define VALUE_{name}(r) ({value})",
+        f"#define KEEP_{name}(cell, x) cell.i = (int64_t)({whole})",
+    ]
 
 
 def appending(special: Special | None, n_tokens: int) -> str:

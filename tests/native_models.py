@@ -166,7 +166,10 @@ def _set_head(checkpoint: Checkpoint, layer: int, head: int, rows: Rows) -> None
         projection[12 * part + 2 * head : 12 * part + 2 * head + 2] = values
 
 
-def split_model(seed: int, stride: int = 1, least: int = 0, part: float = 1.0) -> Checkpoint:
+def split_model(
+    seed: int, stride: int = 1, least: int = 0, part: float = 1.0, sides: int = 0,
+    scale: float = 1.0,
+) -> Checkpoint:  # fmt: skip
     """A small interpreter with everything that splits specialised code, otherwise random.
 
     A marked token is the latest of an extreme and moves a cursor, a running sum. The code of the
@@ -178,8 +181,11 @@ def split_model(seed: int, stride: int = 1, least: int = 0, part: float = 1.0) -
     Args:
         stride: how far a marked token moves the cursor; if it is not 1, some other tokens move it
             by one less.
-        least: the least key of the table.
+        least: the least key of the table, times ``scale``.
         part: what neurons compute is a multiple of it.
+        sides: of how many neurons the square of a key is the sum, each a product of the key by
+            itself where it is positive, or negative; 0: it is a number of a token. If it is such
+            a sum, the keys of even tokens are integers that are small and not negative.
     """
     rng = np.random.default_rng(2000 + seed)
     vocab, codes, wide, snap = 40, 6, 24, 1.5 * 2.0**48
@@ -205,6 +211,9 @@ def split_model(seed: int, stride: int = 1, least: int = 0, part: float = 1.0) -
         tokens[20:24, mark], tokens[20:24, step] = 0.0, stride - 1.0
     tokens[:, code] = rng.integers(0, codes, vocab)
     tokens[:, number] = rng.integers(least, 6, vocab) * (rng.random(vocab) < 0.8)
+    tokens[:, number] *= scale
+    if sides:
+        tokens[::2, number] = np.floor(min(2 * scale, 64)) * (tokens[::2, number] / scale % 2)
     tokens[:, code_square], tokens[:, number_square] = tokens[:, code] ** 2, tokens[:, number] ** 2
 
     def head(layer: int, n: int, query: Row, keys: Row, values: Row, outs: tuple[int, ...]) -> None:
@@ -236,14 +245,19 @@ def split_model(seed: int, stride: int = 1, least: int = 0, part: float = 1.0) -
         ({code: 1.0}, {code_square: 1.0}),
         (got, got_square),
     )
-    off = 0.25 * (seed % 2 == 0)  # then no two keys can tie
-    digits: Row = ({digit: 2.0}, {digit_square: -1.0, digit: off})
+    tilt = 0.25 * (seed % 2 == 0)  # then no two keys can tie
+    digits: Row = ({digit: 2.0}, {digit_square: -1.0, digit: tilt})
     head(1, 2, ({number: 3.0}, {one: 1.0}), digits, ({digit: 1.0}, {}), (nearest,))
     before = ({p: 1.0, one: -1.0}, {one: 1.0})
     numbers: Row = ({number: 1.0}, {number_square: 1.0})
     head(1, 1, before, by_position, numbers, (there, there_square))
     neuron(1, 18, {mark: 1.0}, {there: 1.0}, key, 1.0)
-    neuron(1, 19, {mark: 1.0}, {there_square: 1.0}, key_square, 1.0)
+    if not sides:
+        neuron(1, 19, {mark: 1.0}, {there_square: 1.0}, key_square, 1.0)
+    for side in range(sides):
+        sign, off = (-1.0) ** side, 64.0 * scale
+        gate = {there: sign, mark: off, one: -off}
+        neuron(1, 16 + side, gate, {there: sign}, key_square, 1.0)
     for c in range(codes):
         value = {slot: part * float(rng.integers(-2, 3)) for slot in (number, there, one)}
         gate = {one: 1.0 - c * c, got: 2.0 * c, got_square: -1.0}

@@ -76,7 +76,8 @@ int64_t table_find(both *b, int64_t k) /* the position of a key that is there, o
 void table_place(both *b, int64_t k, int64_t position, double value)
 {
     cell *record = table_put(&b->table, k);
-    record[0].i = position, record[1].d = value;
+    if (record)
+        record[0].i = position, record[1].d = value;
 }
 int table_is_general(both *b) { return b->table.general; }
 int sign(const double *factors, int n) { return sign_of_products(factors, n); }

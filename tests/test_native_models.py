@@ -130,6 +130,31 @@ def test_values_that_are_quarters(seed: int) -> None:
     runs(model, seed)
 
 
+SQUARES = [
+    (2, 0, 1.0), (2, -5, 1.0), (1, 0, 1.0), (1, -5, 1.0), (2, -5, 0.5), (2, 0, 2.0**40),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sides", "least", "scale"), SQUARES)
+def test_keys_whose_squares_are_neurons(sides: int, least: int, scale: float) -> None:
+    """Some turn out to be none: below 0 with one side only, fractions, and too large ones."""
+    seed = 3 if scale == 0.5 else 5
+    model = split_model(seed, least=least, sides=sides, scale=scale)
+    source = make(model).source
+    assert "table_put(&e->" in source
+    assert source.count("table_insert(&e->") == 1  # in the plain code
+    runs(model, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sides", "least", "scale"), SQUARES)
+@pytest.mark.parametrize("seed", range(20))
+def test_more_keys_whose_squares_are_neurons(
+    seed: int, sides: int, least: int, scale: float
+) -> None:
+    runs(split_model(seed, least=least, sides=sides, scale=scale), seed)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", sorted(set(range(100)) - set(SPLIT_SEEDS)))
 def test_more_models_that_split(seed: int) -> None:

@@ -136,6 +136,7 @@ class Effects(Lookups):
         if not (current & self.shared.winners(name)).any():
             self.shared.unwritten.add(name)
             return
+        placed = effect.kind == "table" and self.square_key(*arguments)
         if self.several:
             for line in self.written(name):
                 self.say(line)
@@ -149,21 +150,48 @@ class Effects(Lookups):
             for k, value in enumerate(effect.values, 1)
             if k not in late
         }
-        given = [self.text(argument) for argument in arguments]
+        given = [] if placed else [self.text(argument) for argument in arguments]
         self.cost += CALL
-        fresh = effect.fresh
+        fresh = self._placed(name, placed) if placed else effect.fresh
         if effect.kind == "few":
             fresh = self.name("fresh")
             self.say(f"cell *const {fresh} = {effect.fresh};")
         self.say(f"{fresh}[0].i = {'1' if effect.mean else self.now};")
         for k, (field, text) in cells.items():
             self.say(f"{fresh}[{k}].{field} = {text};")
+        if placed:
+            return
         self.say(effect.call.format(*given))
         if effect.kind == "hull":
             self.say("if (e->core.status.error)")
             self.say("    goto failed;")
         if name in self.shared.keyed or (self.several and effect.kind == "table"):
             self.guard(f"e->{name}.general")
+
+    @abstractmethod
+    def square_key(self, x: Expr, y: Expr) -> tuple[Expr, float, float] | None:
+        """See :meth:`~executor.native.tails.Tail.square_key`."""
+
+    def _placed(self, name: str, placed: tuple[Expr, float, float]) -> str:
+        """The record of a key of a table; one that is not as guessed is left to the plain code."""
+        key, low, high = placed
+        number, odd, unit = self.name("key"), list[str](), self.unit(key, convert=True)
+        assert unit is not None
+        if unit >= 0:
+            self.say(f"const int64_t {number} = {self.in_units(key, 0)};")
+        else:
+            parts = self.name("parts")
+            self.say(f"const int64_t {parts} = {self.in_units(key, unit)};")
+            self.say(f"const int64_t {number} = {parts} >> {-unit};")
+            odd = [f"{parts} & {2**-unit - 1}"]
+        odd += [f"{number} < {int(low)}"] if key.range.low < low else []
+        odd += [f"{number} > {int(high)}"] if key.range.high > high else []
+        if odd:
+            self.guard(" || ".join(odd))
+        fresh = self.name("fresh")
+        self.say(f"cell *const {fresh} = table_put(&e->{name}, {number});")
+        self.guard(f"!{fresh}")
+        return fresh
 
     def _insert_zero(self, name: str, effect: Insert) -> None:
         """A token that writes nothing: only the latest of them counts, and hardly ever."""

@@ -31,8 +31,8 @@ LONG = 60
 """A path of fewer lines is worth its place in any case."""
 GAIN = 0.75
 """Longer paths have to be shorter than this, times what they would be without a split."""
-CALLS = ("core.status", "table_insert", "table_put", "table_at", "table_query", "table_settle",
-         "few_", "hull_", "VALUE_", "WHOLE_")  # fmt: skip
+CALLS = ("core.status", "table_insert", "table_at", "table_query", "table_settle", "few_",
+         "hull_", "VALUE_", "WHOLE_")  # fmt: skip
 """What may fail, or find that a key is not as guessed."""
 
 State = tuple[int, int, int, int]

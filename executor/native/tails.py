@@ -12,6 +12,7 @@ from math import copysign, frexp
 from executor.native.effects import Effects
 from executor.native.exprs import Expr, Units, constant
 from executor.native.forms import Linear
+from executor.native.lookups import MOST_KEY
 from executor.native.nodes import (
     Accumulate,
     AddTo,
@@ -248,6 +249,24 @@ class Tail(Effects):
         if value.constant is not None:
             return self.times(self.opened(gate), value)
         return self.gated(gate, value)
+
+    def square_key(self, x: Expr, y: Expr) -> tuple[Expr, float, float] | None:
+        """The number E of a key that is (2 E, -E²) if E is an integer from one number to another.
+
+        The square is one or two neurons, which multiply E by itself, or -E where that is positive.
+        The products of such integers are exact, whatever else E may be.
+        """
+        key = self.combine([(0.5, x)])
+        if self.unit(key, convert=True) is None:
+            return None
+        minus = self.combine([(-1.0, key)])
+        up, down = self._neuron(key, key), self._neuron(minus, minus)
+        sides = ((up, down), MOST_KEY, MOST_KEY), ((down, up), MOST_KEY, MOST_KEY)
+        for neurons, least, most in (*sides, ((up,), 0.0, MOST_KEY), ((down,), MOST_KEY, 0.0)):
+            square = self.combine([(1.0, neuron) for neuron in neurons])
+            if self.combine([(-1.0, square)]).key == y.key:
+                return key, -least, most
+        return None
 
     def _stairs(
         self, members: Sequence[tuple[int, float, Expr, Expr]]

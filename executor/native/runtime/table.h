@@ -38,15 +38,17 @@ typedef struct {
     hull hull;
 } table;
 
+#define INLINE static inline __attribute__((always_inline)) /* short, and called for most tokens */
+
 static const int64_t MOST_KEY = 94906265; /* its square is below 2^53 */
 
-static inline cell *record_in(const table *t, page *in, int64_t k)
+INLINE cell *record_in(const table *t, page *in, int64_t k)
 {
     return in->records + (k & (PAGE_KEYS - 1)) * t->stride;
 }
 
 /* The record of an integer k != 0 that is a key; else NULL. Nothing is changed. */
-static inline cell *table_hit(const table *t, int64_t k)
+INLINE cell *table_hit(const table *t, int64_t k)
 {
     uint64_t i = (uint64_t)((k >> 6) - t->first);
     if (i >= (uint64_t)t->n_pages)
@@ -152,7 +154,7 @@ static cell *table_make(table *t, int64_t k)
     if (k || !t->has_zero) {
         page *its = page_of(t, k);
         if (!its)
-            return t->fresh;
+            return NULL;
         its->present |= (uint64_t)1 << (k & (PAGE_KEYS - 1));
         if (k < t->least)
             t->least = k;
@@ -168,9 +170,9 @@ static cell *table_make(table *t, int64_t k)
     return t->zero;
 }
 
-/* Let an integer k up to MOST_KEY be a key. Its record: the caller fills in position and values.
-   Without memory that is done in vain. The table is not a general hull. */
-static inline cell *table_put(table *t, int64_t k)
+/* Let an integer k up to MOST_KEY be a key of a table that is no general hull. Its record, in which
+   the caller puts position and values; NULL if there is no memory. */
+INLINE cell *table_put(table *t, int64_t k)
 {
     cell *record = table_hit(t, k);
     return __builtin_expect(record != NULL, 1) ? record : table_make(t, k);
@@ -288,7 +290,7 @@ static inline void table_insert(table *t, double x, double y)
         int64_t k = (int64_t)half;
         if (half == (double)k && y == -half * half) {
             cell *record = table_put(t, k);
-            for (int64_t i = 0; i < t->stride; i++)
+            for (int64_t i = 0; record && i < t->stride; i++)
                 record[i] = t->fresh[i];
             return;
         }
@@ -371,7 +373,7 @@ static inline const cell *table_query(table *t, double e)
 }
 
 /* The same for an integer. */
-static inline const cell *table_at(table *t, int64_t k)
+INLINE const cell *table_at(table *t, int64_t k)
 {
     const cell *record = table_hit(t, k);
     return __builtin_expect(record != NULL, 1) ? record : table_query_rare(t, (double)k);
@@ -384,14 +386,14 @@ static __attribute__((noinline)) const cell *table_missed(table *t, int64_t k)
 }
 
 /* The record of k = 0, to be filled: it is there, in a table whose keys are all as guessed. */
-static inline cell *table_zero(table *t)
+INLINE cell *table_zero(table *t)
 {
     t->stale = -1;
     return t->zero;
 }
 
 /* The same, with values that are computed when they are needed. */
-static inline void table_zero_later(table *t, int64_t position)
+INLINE void table_zero_later(table *t, int64_t position)
 {
     t->stale = position;
 }

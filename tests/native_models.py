@@ -167,8 +167,8 @@ def _set_head(checkpoint: Checkpoint, layer: int, head: int, rows: Rows) -> None
 
 
 def split_model(
-    seed: int, stride: int = 1, least: int = 0, part: float = 1.0, sides: int = 0,
-    scale: float = 1.0,
+    seed: int, stride: float = 1, least: int = 0, part: float = 1.0, sides: int = 0,
+    scale: float = 1.0, lasting: bool = False,
 ) -> Checkpoint:  # fmt: skip
     """A small interpreter with everything that splits specialised code, otherwise random.
 
@@ -186,6 +186,8 @@ def split_model(
         sides: of how many neurons the square of a key is the sum, each a product of the key by
             itself where it is positive, or negative; 0: it is a number of a token. If it is such
             a sum, the keys of even tokens are integers that are small and not negative.
+        lasting: whether no value of the table depends on the cursor, so that nothing has to be
+            computed before that moves.
     """
     rng = np.random.default_rng(2000 + seed)
     vocab, codes, wide, snap = 40, 6, 24, 1.5 * 2.0**48
@@ -270,7 +272,14 @@ def split_model(
             neuron(1, codes + 2 * n + i, gate, {one: 1.0}, out, jump if i else -jump)
     table: Row = ({key: 2.0}, {key_square: -1.0})
     query = {there: 1.0, one: float(rng.integers(-1, 2))}
-    head(2, 0, (query, {one: 1.0}), table, ({key: 1.0}, {out: 1.0}), (found, out))
+    head(
+        2,
+        0,
+        (query, {one: 1.0}),
+        table,
+        ({key: 1.0}, {there if lasting else out: 1.0}),
+        (found, out),
+    )
     head(2, 1, (query, {one: 1.0}), table, ({nearest: 1.0}, {}), (seen,))
     gate = {one: 1.0 - 4.0, got: 4.0, got_square: -1.0}
     neuron(2, 0, gate, {seen: 1.0}, out, 1.0)

@@ -121,6 +121,16 @@ def test_keys_of_either_sign() -> None:
     runs(split_model(3, least=-5), 3)
 
 
+@pytest.mark.parametrize(("seed", "stride"), [(2, 1.5), (6, 3.0)])
+def test_sums_that_paths_hold_in_variables(seed: int, stride: float) -> None:
+    """As integers, of halves too; elsewhere they are float64s of the engine's state."""
+    model = split_model(seed, stride, lasting=True)
+    special = generate(model.config, model.weights, model.rom).special
+    assert special is not None
+    assert len(special.sums.hold) > 4 and ("2.0 *" in special.sums.hold[-3]) is (stride == 1.5)
+    runs(model, seed)
+
+
 @pytest.mark.parametrize("seed", [5, 10])
 def test_values_that_are_quarters(seed: int) -> None:
     """They are kept in units of a quarter, and stand between tokens of the output head."""
@@ -160,6 +170,7 @@ def test_more_keys_whose_squares_are_neurons(
 def test_more_models_that_split(seed: int) -> None:
     runs(split_model(seed), seed)
     runs(split_model(seed, part=0.125), seed)
+    runs(split_model(seed, 1.0 + seed % 3 / 2, lasting=True), seed)
 
 
 def test_the_models_have_everything_that_splits() -> None:

@@ -12,9 +12,8 @@ from executor.native.exprs import Expr
 from executor.native.forms import HERE, Linear
 from executor.native.lookups import CALL, Kept, Lookups
 from executor.native.nodes import AddTo, Extreme, Insert, Store
-from executor.native.ranges import two
 from executor.native.shared import Shared
-from executor.native.writer import plus
+from executor.native.sums import variable
 
 
 class Effects(Lookups):
@@ -57,7 +56,9 @@ class Effects(Lookups):
         if isinstance(effect, AddTo) and name not in self.committed:
             if self.linear(effect.value).constant != 0.0:
                 self.unfit = self.unfit or "a sum moves"
-                self.say(f"e->{name} = {self.text(self.sum_of(name))};")
+                unit, total = self.shared.sum_unit(name), self.sum_of(name)
+                text = self.text(total) if unit is None else self.multiple(total, unit)
+                self.say(f"{variable(self.shared, name)} = {text};")
             self.committed.add(name)
 
     @abstractmethod
@@ -231,8 +232,7 @@ class Effects(Lookups):
         expr, unit = self.linear(value), self.shared.unit_of(name, index)
         if unit is None:
             return "d", self.text(expr)
-        text = self.rounded(expr, unit)
-        return "i", text or f"(int64_t)({plus('', two(-unit), self.factor(expr))})"
+        return "i", self.multiple(expr, unit)
 
     def block(self, opening: str, inner: Lookups) -> None:
         """Lines of an inner scope, in braces."""

@@ -126,6 +126,11 @@ class Integers(Scope):
         whole = round_to(const * 2**shift) + (2**shift - 1) * up
         return f"({self._sum(expr, unit, whole)}) >> {shift}"
 
+    def multiple(self, expr: Expr, unit: int) -> str:
+        """C of an expression in a unit of which its value is a multiple, whatever its terms are."""
+        text = self.rounded(expr, unit)
+        return text or f"(int64_t)({plus('', two(-unit), self.factor(expr))})"
+
     def can_be(self, expr: Expr, number: float) -> bool:
         """Whether an expression may have a value, by its range and the grain of its terms."""
         least = min((grain_of(f) + self.range_of(a).grain for f, a in expr.terms), default=NO_GRAIN)

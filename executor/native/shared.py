@@ -26,8 +26,11 @@ from executor.native.nodes import (
     Weight,
     inner,
 )  # fmt: skip
-from executor.native.ranges import FINEST, ROUNDED, Range
+from executor.native.ranges import FINEST, ROUNDED, Range, two
 from executor.native.winners import can_tie, can_win
+
+SUM_BOUND = 2.0**45
+"""Specialised code runs while running sums are at most this."""
 
 
 @dataclass
@@ -39,6 +42,8 @@ class Shared:
     range_of: Callable[[Linear], Range]
     prefix: tuple[int, ...] = ()
     """The tokens at the first positions; specialised code runs only if it is they."""
+    holding: bool = True
+    """Whether paths may hold exact running sums in variables of their own, as integers."""
     keyed: set[str] = field(default_factory=set)
     """Tables whose keys have to be as guessed, for the code to be right."""
     constants: dict[str, str] = field(default_factory=dict)
@@ -248,6 +253,17 @@ class Shared:
             return None
         values = self.range_of(effect.values[index - 1])
         return values.grain if values.is_exact and abs(values.grain) <= FINEST else None
+
+    def sum_unit(self, name: str) -> int | None:
+        """The unit of the integer that paths hold for a running sum; None if they do not.
+
+        Sums that a path may add to are at most ``SUM_BOUND``.
+        """
+        effect = self.program.effects[name]
+        assert isinstance(effect, AddTo)
+        added = self.range_of(effect.value)
+        exact = added.grain > ROUNDED and SUM_BOUND + added.size <= two(53 + added.grain)
+        return added.grain if self.holding and exact and abs(added.grain) <= FINEST else None
 
     def values_of(self, name: str) -> tuple[Linear, ...]:
         """What a record of a structure holds."""

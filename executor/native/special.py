@@ -19,10 +19,11 @@ from executor.native.later import exceeding, late_values, refreshing
 from executor.native.nodes import AddTo, Extreme, Insert, Program
 from executor.native.paths import Paths
 from executor.native.ranges import two
+from executor.native.shared import SUM_BOUND
 from executor.native.sources import runtime
 from executor.native.splits import Splits
 from executor.native.state import counted
-from executor.native.tails import SUM_BOUND
+from executor.native.sums import Sums, bounded
 from executor.native.threads import Threads
 from executor.native.writer import plus
 
@@ -42,7 +43,7 @@ class Special:
     once: tuple[str, ...]
     columns: tuple[str, ...]
     dropped: bool
-    restored: tuple[str, ...]
+    sums: Sums
     refresh: tuple[str, ...]
     refreshed: tuple[str, ...]
     later: Mapping[str, Sequence[str]]
@@ -59,19 +60,24 @@ def specialise(
     """Specialised code for a program; None if it has nothing that splits it."""
     if not program.complete:
         return None
-    try:
-        splits = Splits(program, n_tokens, families, prefix)
-        paths = Paths(splits)
-    except Unsuitable:
-        return None
-    shared = splits.shared
+    for holding in (True, False):
+        try:
+            splits = Splits(program, n_tokens, families, prefix, holding)
+            paths = Paths(splits)
+        except Unsuitable:
+            return None
+        shared = splits.shared
+        refresh = [*refreshing(shared), *exceeding(shared)]
+        columns = (*splits.column_code, *late_values(shared))
+        if not any(f"e->{name}" in line for name in shared.sums for line in (*refresh, *columns)):
+            break  # else those functions need the sums in the state of the engine
     bounds = [
-        f"fabs(e->{name}) <= {SUM_BOUND!r}"
+        bounded(shared, name)
         for name in shared.sums
         if splits.base.sum_of(name).range.size > SUM_BOUND
     ]
     threads = Threads(splits, paths, bounds)
-    lines, refresh = threads.lines(), [*refreshing(shared), *exceeding(shared)]
+    lines = threads.lines()
     tables, types, macros = shared.columns.tables()
     depends = {
         structure for name in shared.settled for structure in shared.depends(shared.values_of(name))
@@ -100,9 +106,9 @@ def specialise(
         macros=tuple(macros),
         constants=tuple(shared.constants.values()),
         once=tuple(once),
-        columns=(*splits.column_code, *late_values(shared)),
+        columns=columns,
         dropped=shared.dropped,
-        restored=tuple(shared.sums) if paths.latest else (),
+        sums=Sums(shared, paths.latest),
         refresh=tuple(refresh),
         refreshed=tuple(name for name in shared.refreshed if not shared.timeless(name)),
         later={
@@ -213,14 +219,9 @@ def appending(special: Special | None, n_tokens: int) -> str:
     if special is None:
         return runtime("append.h")
     check = "\n        && ".join(f"({condition})" for condition in special.once)
-    body = runtime("threads.h")
-    old = [f"    double old_{name} = 0.0;\n" for name in special.restored]
-    restore = [f"    e->{name} = old_{name};\n" for name in special.restored]
-    again = "again: /* what was done may be done twice, but for the sums */\n"
-    body = body.replace("    /* OLD SUMS */\n", "".join(old))
+    body = special.sums.into(runtime("threads.h"))
     loud = ["    loud = any_of(stop, through);\n"] if special.through else []
     body = body.replace("    /* LOUD */\n", "".join(loud))
-    body = body.replace("    /* AGAIN */\n", again + "".join(restore))
     body = body.replace("    /* PATHS */\n", "".join(f"    {line}\n" for line in special.lines))
     return "\n".join(
         [

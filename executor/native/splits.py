@@ -53,9 +53,11 @@ class Splits:
         n_tokens: int,
         families: Sequence[Family],
         prefix: Sequence[int] = (),
+        holding: bool = True,
     ) -> None:
+        """``holding``: whether paths may hold running sums in variables of their own."""
         self.program, self.families = program, families
-        self.shared = Shared(program, Columns(n_tokens), self._range, tuple(prefix))
+        self.shared = Shared(program, Columns(n_tokens), self._range, tuple(prefix), holding)
         self._general = Tail(self.shared, 0)
         self.base = Tail(self.shared, max(FIRST, len(prefix)))
         for name in program.nodes:

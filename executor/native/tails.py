@@ -36,14 +36,12 @@ from executor.native.ranges import (
     two,
     whole,
 )  # fmt: skip
-from executor.native.shared import Shared
+from executor.native.shared import SUM_BOUND, Shared
 from executor.native.steps import Level, stairs
 from executor.native.writer import number
 
 MOST_TERMS = 3
 """Longer sums get a variable of their own where a node of the plain code ends."""
-SUM_BOUND = 2.0**45
-"""Specialised code runs while running sums are below."""
 
 Values = Sum | Product | Mean | Accumulate | Load | AsDouble | Cell
 
@@ -171,6 +169,16 @@ class Tail(Effects):
                 return f"e->{name}"
             return f"e->{name} + {scope.factor(scope.linear(value))}"
 
+        def whole(scope: Tail, unit: int) -> str:
+            added = scope.linear(value)
+            if name in scope.committed or added.constant == 0.0:
+                return f"held_{name}"
+            return f"held_{name} + ({scope.multiple(added, unit)})"
+
+        unit = self.shared.sum_unit(name) if self.first else None
+        if unit is not None:
+            units = Units(unit, lambda s: whole(s, unit))
+            return self.atom(name, Range(low, high, unit), None, ("sum", name), units=units)
         return self.atom(name, Range(low, high, grain), make, ("sum", name))
 
     def _product(self, node: Product) -> Expr:

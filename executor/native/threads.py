@@ -17,6 +17,7 @@ from executor.native.columns import Mask
 from executor.native.outputs import TOKEN
 from executor.native.paths import Leaf, Paths, may_fail
 from executor.native.splits import Splits
+from executor.native.sums import variable
 from executor.native.traces import Trace, classes_after, label
 
 
@@ -79,7 +80,7 @@ class Threads:
         lines = [line for bound in self.bounds for line in (f"if (!({bound}))", "    goto plain;")]
         if group.latest:
             lines += self._pending(tail.neutral)
-            lines += [f"old_{name} = e->{name};" for name in self.shared.sums]
+            lines += [f"old_{name} = {variable(self.shared, name)};" for name in self.shared.sums]
             return [*lines, *tail.lines, f"goto fetch_{g};"]
         if group.dispatch.done:
             lines += self._pending(())

@@ -12,18 +12,19 @@ static int64_t append(engine *e, const int32_t *given, int32_t token, const uint
     int64_t place = 0;
     int loud = 0; /* whether one of the tokens that traces go through may stop */
     uint32_t fetched = 0;
-    /* OLD SUMS */
+    /* SUMS */
     if (!stop)
         stop = never;
     /* LOUD */
 top:
     e->core.length = p;
     if (p >= end)
-        return n_tokens;
+        goto done;
     if (given)
         token = given[p - start];
     if (!((e->ready || make_ready(e, p)) && p < e->core.room && !e->core.status.odd))
         goto plain;
+    /* HOLD */
     limit = given || loud ? 0 : end < e->core.room ? end : e->core.room;
     e->core.tokens[p] = (token_t)token;
     /* PATHS */
@@ -33,13 +34,15 @@ passed: /* what follows does not matter */
 check:
     if (!stop[token])
         goto top;
-    e->core.length = p;
-    return p - start;
+done:
 failed:
+    /* LEAVE */
     e->core.length = p;
     return p - start;
-    /* AGAIN */
+again: /* what was done may be done twice, but for the sums */
+    /* RESTORE */
 plain:
+    /* LEAVE */
     e->core.length = p;
     token = step(e, token);
     if (token < 0)

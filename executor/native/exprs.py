@@ -8,7 +8,7 @@ code that is written reads them, so what nothing reads is not there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import frexp
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from executor.native.ranges import (
 from executor.native.writer import number, plus
 
 Key = tuple[object, ...]
+Terms = tuple[tuple[float, str], ...]
 Make = Callable[[Any], str]
 """Given the scope that declares it, the C of a value; declares first what that reads."""
 
@@ -50,7 +51,7 @@ class Expr(NamedTuple):
     """``const`` plus factors times atoms."""
 
     const: float
-    terms: tuple[tuple[float, str], ...]
+    terms: Terms
     range: Range
 
     @property
@@ -97,6 +98,7 @@ class Scope:
         self._known: dict[Key, Expr] = {}
         self._declared: set[str] = set()
         self._names: dict[str, int] = {}
+        self.bounds: dict[Terms, tuple[float, float]] = {}
         low, high = float(first), float(MOST_TOKENS)
         self._atoms["p"] = Atom(Range(low, high, 0), lambda s: "p", "")
         whole, square = Units(0, lambda s: "p", False), Units(0, lambda s: "p * p")
@@ -112,6 +114,7 @@ class Scope:
         other.start, other.position, other.square = self.start, self.position, self.square
         other._atoms, other._known = dict(self._atoms), dict(self._known)
         other._declared, other._names = set(self._declared), dict(self._names)
+        other.bounds = dict(self.bounds)
 
     def say(self, line: str, cost: int = 1) -> None:
         """Append a line of C."""
@@ -252,6 +255,30 @@ class Scope:
             return constant(values.low)
         return Expr(const + 0.0, terms, values)
 
+    # What branches tell
+
+    def bounded(self, expr: Expr) -> Expr:
+        """An expression with what is known of its terms together."""
+        if not self.bounds or not expr.terms:
+            return expr
+        scale, ordered = in_order(expr.terms)
+        known = self.bounds.get(ordered)
+        if known is None or not self.is_exact([(1.0, expr)]):
+            return expr
+        low, high = sorted((known[0] * scale, known[1] * scale))
+        low, high = max(low + expr.const, expr.range.low), min(high + expr.const, expr.range.high)
+        return constant(low) if low == high else Expr(*expr[:2], Range(low, high, expr.range.grain))
+
+    def know_atom(self, name: str, values: Range) -> None:
+        """Go on with an atom in an interval."""
+        self._atoms[name] = replace(self._atoms[name], range=values)
+        alone = Expr(0.0, ((1.0, name),), values)
+        if values.low == values.high:
+            alone = constant(values.low)
+        for key, known in self._known.items():
+            if known.terms == ((1.0, name),) and not known.const:
+                self._known[key] = alone
+
     # C
 
     def text(self, expr: Expr) -> str:
@@ -295,6 +322,17 @@ class Scope:
             self._declared.add(variable)
             self.say(f"const {kind} {variable} = {text};")
         return variable
+
+
+def in_order(terms: Terms) -> tuple[float, Terms]:
+    """A factor and the terms without it, in an order.
+
+    The terms are equal for sums that differ by a power of two and the sign.
+    """
+    ordered = sorted(terms, key=lambda term: term[1])
+    first = ordered[0][0]
+    scale = first if abs(first) == two(grain_of(first)) else 1.0
+    return scale, tuple((factor / scale, name) for factor, name in ordered)
 
 
 def _is_exactly_merged(parts: Sequence[tuple[float, Expr]]) -> bool:

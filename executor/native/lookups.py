@@ -70,6 +70,7 @@ class Lookups(Integers, ABC):
         several: whether this is a step of a trace, in which tokens follow each other.
         pending: in a trace, tables in which the latest record of the key 0 is still to be written.
         versions: in a trace, how many other records were written to tables.
+        column_of: number, set of tokens and position of atoms that are columns.
         unfit: why a trace cannot go through this token; empty if it can.
     """
 
@@ -88,6 +89,7 @@ class Lookups(Integers, ABC):
         self.offset, self.several, self.unfit = 0, False, ""
         self.pending: dict[str, Pending] = {}
         self._spots: dict[str, Spot] = {}
+        self.column_of: dict[str, tuple[int, int, Spot]] = {}
         self.versions: dict[str, int] = {}
 
     @abstractmethod
@@ -139,6 +141,7 @@ class Lookups(Integers, ABC):
         if values.low == values.high:
             return constant(values.low)
         name = f"C{column}({spot[0]}:{spot[1]}:{mask})"
+        self.column_of[name] = column, mask, spot
         units, unit = None, self.shared.columns.unit(column, mask)
         if unit is not None:
             units = Units(unit, lambda s: s.whole_column(place, column, unit, mask, spot), False)

@@ -21,7 +21,7 @@ from executor.native.outputs import TOKEN, write_rivals
 from executor.native.places import gates
 from executor.native.splits import Splits
 from executor.native.tails import Tail
-from executor.native.traces import Trace, trace_of
+from executor.native.traces import MOST_TRACED, Trace, trace_of
 
 MOST_LINES = 24_000
 """No more paths are written after so many lines: they take 5 s to compile."""
@@ -101,10 +101,10 @@ class Paths:
         self.latest = bool(great)
         self.groups = [self._group(own, self.latest and not i) for i, own in enumerate(members)]
         self.leaves: dict[tuple[int, int, int], dict[int, Leaf]] = {}
-        self._made: dict[State, Leaf] = {}
+        self._made: dict[State, Trace | Leaf] = {}
+        self._tried: set[int] = set()
         self.joined: set[int] = set()
         self.traces: dict[tuple[int, int, int], Trace] = {}
-        self._join()
         self._walk()
 
     def group_of(self, own: int) -> int:
@@ -181,25 +181,6 @@ class Paths:
 
     # Leaves
 
-    def _join(self) -> None:
-        """Do not tell apart the latest tokens where that makes paths hardly shorter."""
-        last = self.splits.last
-        for y, classes in enumerate(last):
-            if len(classes) == 1 or not self.latest:
-                continue
-            states: list[State] = [(0, y, i, 1) for i in range(len(classes))]
-            leaves = [self._leaf(state) for state in states]
-            parts = [leaf.length for leaf in leaves]
-            if max(parts) >= LONG:
-                last[y] = [np.logical_or.reduce(classes)]
-                whole = self._leaf((0, y, 0, 1))
-                if sum(parts) >= GAIN * len(parts) * whole.length:
-                    self._made[0, y, 0, 1] = whole
-                    self.joined.add(y)
-                    continue
-                last[y] = classes
-            self._made |= zip(states, leaves, strict=True)
-
     def _walk(self) -> None:
         """Write all paths that may be taken, as long as there are not too many."""
         starts = range(len(self.splits.fetched))
@@ -211,20 +192,47 @@ class Paths:
             if n_lines > MOST_LINES:
                 break  # the plain code does what is left
             group, y, last, distance = state
-            trace = trace_of(self, state) if self.groups[group].latest else None
-            if trace is not None:
-                n_lines += trace.length
-                self.traces[group, y, last] = trace
-                following = self._after_trace(trace)
+            if self.groups[group].latest:
+                self._join(state)
+                last = 0 if y in self.joined else last
+                if (group, y, last) in self.traces or (group, y, last) in self.leaves:
+                    continue
+            made = self._made.pop((group, y, last, distance), None)
+            made = made or self._make((group, y, last, distance))
+            n_lines += made.length
+            if isinstance(made, Trace):
+                self.traces[group, y, last] = made
+                following = self._after_trace(made)
             else:
-                leaf = self._made.pop(state, None) or self._leaf(state)
-                n_lines += leaf.length
-                self.leaves.setdefault((group, y, last), {})[distance] = leaf
-                following = self._following(state, leaf.outputs, leaf.far)
+                self.leaves.setdefault((group, y, last), {})[distance] = made
+                following = self._following(state, made.outputs, made.far)
             for one in following:
                 if one not in seen and one[3] <= FARTHEST:
                     seen.add(one)
                     states.append(one)
+
+    def _make(self, state: State) -> Trace | Leaf:
+        trace = trace_of(self, state) if self.groups[state[0]].latest else None
+        return trace or self._leaf(state)
+
+    def _join(self, state: State) -> None:
+        """Do not tell apart the latest tokens where that makes paths hardly shorter."""
+        group, y, last, _ = state
+        classes = self.splits.last[y]
+        if len(classes) == 1 or y in self._tried:
+            return
+        self._tried.add(y)
+        part = self._made[state] = self._make(state)
+        if part.length < (MOST_TRACED if isinstance(part, Trace) else LONG):
+            return
+        self.splits.last[y] = [np.logical_or.reduce(classes)]
+        whole = self._make((group, y, 0, 1))
+        if part.length >= GAIN * whole.length:
+            del self._made[state]
+            self._made[group, y, 0, 1] = whole
+            self.joined.add(y)
+        else:
+            self.splits.last[y] = classes
 
     def _leaf(self, state: State) -> Leaf:
         """Write the path of a state."""
@@ -295,11 +303,9 @@ class Paths:
 
     def _after_trace(self, trace: Trace) -> Iterator[State]:
         """What may come after a trace."""
-        number, y, last, _ = trace.state
-        for distance, step in enumerate(trace.steps, 1):
-            left = step.outputs if step.onward is None else step.outputs & ~step.onward
-            for other, z, i, _ in self._following(trace.state, left, True):
-                yield other, z, i, 1 if self.groups[other].latest else distance
+        for offset, written in trace.endings():
+            for other, z, i, _ in self._following(trace.state, written.leaving, True):
+                yield other, z, i, 1 if self.groups[other].latest else offset + 1
 
     def _following(self, state: State, outputs: Mask, far: bool) -> Iterator[State]:
         """What may come after a path."""

@@ -136,7 +136,7 @@ def _described(splits: Splits, paths: Paths, n_lines: int) -> Iterator[str]:
     shared, program = splits.shared, splits.program
     n_paths = sum(map(len, paths.leaves.values()))
     size = f"{counted(n_paths, 'path')}, {counted(n_lines, 'line')} of C"
-    longest = max((len(trace.steps) for trace in paths.traces.values()), default=0)
+    longest = max((trace.longest for trace in paths.traces.values()), default=0)
     traces = f"{counted(len(paths.traces), 'trace')} of up to {counted(longest, 'token')}, "
     yield f"specialised code: {traces if longest else ''}{size}"
     yield f"  the current token: {_sizes(splits.own)}; they open the same gates"

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from math import copysign, frexp
 
 from executor.native.effects import Effects
-from executor.native.exprs import Expr, Units, constant
+from executor.native.exprs import Expr, Terms, Units, constant
+from executor.native.forks import Fork, fork
 from executor.native.forms import Linear
 from executor.native.lookups import MOST_KEY
 from executor.native.nodes import (
@@ -51,6 +52,7 @@ class Tail(Effects):
 
     Attributes:
         closed: neurons (their ``id``) whose gates are known to be closed.
+        undecided: what a branch could tell of gates.
     """
 
     def __init__(self, shared: Shared, first: int) -> None:
@@ -58,6 +60,7 @@ class Tail(Effects):
         self._values: dict[object, Expr] = {}
         self._sums: dict[str, str] = {}
         self.closed: frozenset[int] = frozenset()
+        self.undecided: dict[Fork, None] = {}
 
     def child(self) -> Tail:
         """The same to go on with, under more assumptions; its lines start anew."""
@@ -70,7 +73,7 @@ class Tail(Effects):
         other.closed, other.unfit = self.closed, self.unfit
         other.offset, other.several = self.offset, self.several
         other.pending, other.versions = dict(self.pending), dict(self.versions)
-        other.below = dict(self.below)
+        other.below, other.column_of = dict(self.below), dict(self.column_of)
         return other
 
     def following(self, retry: str) -> Tail:
@@ -98,7 +101,7 @@ class Tail(Effects):
             parts += [(form.p, self.position), (form.square, self.square)]
             columns, const = self.shared.columns.parts(value)
             parts += [(factor, self.column(place, column)) for place, factor, column in columns]
-            known = self.combine([*parts, (1.0, constant(const))])
+            known = self.bounded(self.combine([*parts, (1.0, constant(const))]))
             self._values[id(value)] = known
         return known
 
@@ -254,6 +257,7 @@ class Tail(Effects):
             return constant(0.0)
         if gate.range.low >= 0.0:
             return self.times(gate, value)
+        self._note(gate.terms, -gate.const, True)
         if value.constant is not None:
             return self.times(self.opened(gate), value)
         return self.gated(gate, value)
@@ -276,6 +280,12 @@ class Tail(Effects):
                 return key, -least, most
         return None
 
+    def _note(self, terms: Terms, number: float, strictly: bool) -> None:
+        """Something that a branch could tell."""
+        one = fork(self, terms, number, strictly)
+        if one is not None:
+            self.undecided[one] = None
+
     def _stairs(
         self, members: Sequence[tuple[int, float, Expr, Expr]]
     ) -> tuple[float, Expr] | None:
@@ -296,6 +306,8 @@ class Tail(Effects):
         below = known[-1] if known else 0.0
         if not kept:
             return below, value
+        for threshold, _ in kept:
+            self._note(gate.terms, threshold, False)
         factor = next(v for v in (below, *(v for _, v in kept)) if v)
         kept = [(t, v / factor) for t, v in kept]
         outcomes = [below / factor, *(v for _, v in kept)]

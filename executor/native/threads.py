@@ -18,7 +18,7 @@ from executor.native.outputs import TOKEN
 from executor.native.paths import Leaf, Paths, may_fail
 from executor.native.splits import Splits
 from executor.native.sums import variable
-from executor.native.traces import Trace, classes_after, label
+from executor.native.traces import Forked, Step, Trace, Written
 
 
 class Threads:
@@ -31,8 +31,8 @@ class Threads:
         self._tables: dict[bytes, str] = {}
         through = np.zeros(self.shared.columns.n_tokens, np.bool_)
         for trace in paths.traces.values():
-            for step in trace.steps:
-                through |= False if step.onward is None else step.onward
+            for _, written in trace.endings():
+                through |= written.outputs & ~written.leaving
         ids = np.flatnonzero(through).tolist()
         self.shared.constants["through"] = (
             f"static const int32_t through[] = {{{', '.join(map(str, [*ids, -1]))}}};"
@@ -58,7 +58,7 @@ class Threads:
         for trace in self.paths.traces.values():
             number, y, last, _ = trace.state
             members = "/".join(map(str, self.paths.groups[number].own))
-            count = f"up to {len(trace.steps)} tokens"
+            count = f"up to {trace.longest} tokens"
             lines.append(
                 f"{_label(trace.state)}: /* own {members}, fetched {y}, latest {last}, {count} */"
             )
@@ -150,61 +150,65 @@ class Threads:
 
     def _trace(self, trace: Trace) -> list[str]:
         """All steps of a trace, and where its guards go."""
-        steps, lines = trace.steps, list[str]()
-        leaving = []
-        for offset, step in enumerate(steps):
-            effects, rest = step.tail.lines[: step.effects], step.tail.lines[step.effects :]
-            leave = label(trace.state, offset) if offset else "again"
-            failed = "e->core.status.error || e->core.status.odd"
-            if offset:
-                check = [f"if ({failed})", f"    goto {leave};"] if may_fail(effects) else []
-            else:
-                check = [
-                    "if (e->core.status.error)", "    goto failed;",
-                    "if (!next) {", *("    " + line for line in step.pending),
-                    "    goto passed;", "}",
-                    f"if (p + {len(steps)} >= chain || e->core.status.odd)",
-                    "    goto again;",
-                ]  # fmt: skip
-            after = ["if (e->core.status.error)", f"    goto {leave};"] if may_fail(rest) else []
-            lines += [*effects, *check, *rest, *after, *self._token(trace, offset)]
-            if any(f"goto {leave};" in line for line in lines) and offset:
-                leaving += [
-                    f"{leave}:", *steps[offset - 1].tail.flush(),
-                    f"p += {offset};", f"{TOKEN} = e->core.tokens[p];", "goto plain;",
-                ]  # fmt: skip
-        return [*_block(lines), *leaving]
+        lines = _block(self._step(trace, trace.first))
+        used = {line.strip() for line in lines}
+        for label, leaving in trace.leaves.items():
+            if f"goto {label};" in used:
+                lines += [*leaving, f"{TOKEN} = e->core.tokens[p];", "goto plain;"]
+        return lines
 
-    def _token(self, trace: Trace, offset: int) -> list[str]:
+    def _step(self, trace: Trace, step: Step) -> list[str]:
+        """A step of a trace and what follows it."""
+        effects, rest = step.tail.lines[: step.effects], step.tail.lines[step.effects :]
+        leave, lines = f"    goto {step.tail.retry};", list(effects)
+        if step is trace.first:
+            lines += ["if (e->core.status.error)", "    goto failed;"]
+            lines += ["if (!next) {", *("    " + line for line in step.pending)]
+            lines += ["    goto passed;", "}"]
+            lines += [f"if (p + {trace.longest} >= chain || e->core.status.odd)", leave]
+        elif may_fail(effects):
+            lines += ["if (e->core.status.error || e->core.status.odd)", leave]
+        lines += rest
+        if may_fail(rest):
+            lines += ["if (e->core.status.error)", leave]
+        match step.ending:
+            case Forked(condition, yes, no):
+                lines += [f"if ({condition})", *_block(self._step(trace, yes))]
+                return [*lines, "else", *_block(self._step(trace, no))]
+            case Written():
+                return [*lines, *self._written(trace, step, step.ending)]
+
+    def _written(self, trace: Trace, step: Step, written: Written) -> list[str]:
         """Statements behind the code that finds a token of a trace."""
-        step = trace.steps[offset]
-        name, count = f"t{offset + 1}", offset + 1
+        offset, count, splits = step.offset, step.offset + 1, self.splits
+        name = f"t{count}"
         lines = [
-            f"const int32_t {name} = {step.token};",
+            f"const int32_t {name} = {written.token};",
             f"next[p + {offset} - start] = {name};",
             f"e->core.tokens[p + {count}] = (token_t){name};",
         ]
-        reached = list(classes_after(self.paths, step))
+        onward: list[str] = []
+        if written.onward is not None:
+            group, following = written.onward
+            onward = self._step(trace, following)
+        reached = [c for c, own in enumerate(splits.own) if (own & written.leaving).any()]
         if not reached:
-            return lines
+            return [*lines, *onward]
         goes = {c: f"goto {self._after(trace.state, count, False, c)};" for c in reached}
-        some = goes[reached[0]]
-        targets = [[goes.get(c, some)] for c in range(len(self.splits.own))]
+        targets = [[goes.get(c, goes[reached[0]])] for c in range(len(splits.own))]
         ending = [
             *step.tail.flush(),
             f"p += {count};",
             f"{TOKEN} = {name};",
             f"if (stop[{name}])",
             "    goto check;",
-            *self._switch(partial(self._class_of, "own", self.splits.own, name), targets),
+            *self._switch(partial(self._class_of, "own", splits.own, name), targets),
         ]
-        if step.onward is None:
+        if written.onward is None:
             return [*lines, *ending]
-        (onward,) = {self.paths.group_of(c) for c in range(len(self.splits.own))
-                     if (self.splits.own[c] & step.onward).any()}  # fmt: skip
-        inside = np.logical_or.reduce([self.splits.own[c] for c in self.paths.groups[onward].own])
+        inside = np.logical_or.reduce([splits.own[c] for c in self.paths.groups[group].own])
         is_in = self._class_of("onward", [~inside, inside], name)
-        return [*lines, f"if (!{is_in}) {{", *("    " + line for line in ending), "}"]
+        return [*lines, f"if (!{is_in})", *_block(ending), *onward]
 
     def _target(self, state: tuple[int, int, int, int], leaf: Leaf, c: int) -> str:
         """Where to go on after a path with a token of a class."""

@@ -30,12 +30,13 @@ def late_values(shared: Shared) -> list[str]:
 
 
 def refreshing(shared: Shared) -> list[str]:
-    """Functions that compute values of a token's record again: all, or the late ones."""
+    """Functions that compute values of a token's record again: the late ones, or the others."""
     lines = []
-    functions = [
-        ("refresh", name, dict(enumerate(shared.values_of(name), 1))) for name in shared.refreshed
-    ]
-    functions += [("recall", name, values) for name, values in shared.late.items()]
+    functions = [("recall", name, values) for name, values in shared.late.items()]
+    for name in shared.refreshed:
+        late = shared.late.get(name, {})
+        others = {k: v for k, v in enumerate(shared.values_of(name), 1) if k not in late}
+        functions.append(("refresh", name, others))
     for part, name, values in functions:
         tail = _later(shared)
         for k, value in values.items():

@@ -29,7 +29,7 @@ typedef struct {
     cell *fresh;   /* where a caller puts position and values */
     int64_t stale; /* the position of the record of k = 0 if its values are not there, or -1 */
     int64_t late_from; /* INT64_MAX: all values of all records are there */
-    void (*refresh)(void *owner, int64_t position, cell *record); /* all values */
+    void (*refresh)(void *owner, int64_t position, cell *record); /* values that are not late */
     void (*recall)(void *owner, int64_t position, cell *record);  /* those that may be late */
     void *owner;
     int64_t least, greatest;

@@ -95,6 +95,15 @@ def known_first(
     return session
 
 
+def drawn(rng: np.random.Generator, vocab: int, count: int) -> list[int]:
+    """Random tokens: all alike or some more often, sometimes in runs."""
+    chances = rng.dirichlet(np.full(vocab, rng.choice([0.05, 0.3, 5.0])))
+    tokens = rng.choice(vocab, count, p=chances)
+    if rng.random() < 0.3:
+        tokens = np.repeat(tokens, rng.geometric(0.4, count))[:count]
+    return [int(token) for token in tokens]
+
+
 def at_random(
     engine: NativeEngine, prompt: Sequence[int], stops: Stops, seed: int, count: int
 ) -> Session:
@@ -103,20 +112,36 @@ def at_random(
     vocab = engine._vocab_size
     session = Session(engine.again())
     session.feed(prompt[:-1])
-    token = prompt[-1]
+    token, tokens = prompt[-1], drawn(rng, vocab, 200)
+    known = rng.choice([0.1, 0.4, 0.8])
     while len(session.tokens) < len(prompt) + count:
-        kind = rng.random()
-        if kind < 0.2:
-            session.feed(rng.integers(0, vocab, rng.integers(0, 9)).tolist())
-        elif kind < 0.4:
-            session.predict(rng.integers(0, vocab, rng.integers(0, 9)).tolist())
+        kind, start = rng.random(), int(rng.integers(150))
+        if kind < known / 2:
+            session.feed(tokens[start : start + int(rng.integers(9))])
+        elif kind < known:
+            session.predict(tokens[start : start + int(rng.integers(9))])
         else:
             limit = int(rng.integers(1, 14)) if rng.random() < 0.7 else 60
             stop = stops[rng.integers(len(stops))] if rng.random() < 0.7 else ()
             token = session.extend(token, stop, limit)[-1]
         if rng.random() < 0.2:
-            token = int(rng.integers(vocab))
+            token = tokens[start]
     return session
+
+
+def many_at_random(
+    engine: NativeEngine, plain: NativeEngine, checkpoint: Checkpoint, seed: int, rounds: int
+) -> list[Session]:
+    """Compare specialised with plain code, both fast, so in many sessions."""
+    rng = np.random.default_rng([seed, 1])
+    stops, found = kinds_of_stops(checkpoint, seed), []
+    for number in range(rounds):
+        rom = checkpoint.rom if rng.random() < 0.8 else ()
+        prompt = [*rom, *drawn(rng, checkpoint.config.vocab_size, int(rng.integers(50, 100)))]
+        session = at_random(engine, prompt, stops, seed + 1000 * number, 100)
+        session.check(plain.again().predict)
+        found.append(session)
+    return found
 
 
 def all_ways(

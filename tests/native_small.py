@@ -1,0 +1,118 @@
+"""Small machines made by hand, each for one condition under which specialised code is right."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from executor.checkpoint import Checkpoint
+from native_rich import BY_POSITION, ONE, POSITION, Builder, Row
+
+SNAP = 1.5 * 2.0**48
+TABLE: Row = ({"key": 2.0}, {"key²": -1.0})
+
+
+def marks_and_cursor(b: Builder, mark: np.ndarray, code: np.ndarray) -> None:
+    """Layers 0 and 1: the latest mark, and ``got``, the code at a cursor that marks move."""
+    b.token("mark", mark)
+    b.token("code", code)
+    b.token("code²", code**2)
+    b.head(0, ({ONE: 1.0}, {}), ({"mark": 1.0}, {}), ({POSITION: 1.0}, {}), ("latest",))
+    b.head(0, ({}, {}), ({}, {}), ({"mark": 1.0}, {}), ("mean",), "mean")
+    b.token("total", np.full(b.vocab, SNAP))
+    b.neuron(0, {POSITION: 1.0, ONE: 1.0}, {"mean": 1.0}, {"total": 1.0})
+    b.head(
+        1,
+        ({"total": 1.0, ONE: -SNAP}, {ONE: 1.0}),
+        BY_POSITION,
+        ({"code": 1.0}, {"code²": 1.0}),
+        ("got", "got²"),
+    )
+
+
+def on_code(b: Builder, layer: int, code: int, value: dict[str, float], slot: str) -> None:
+    """A neuron that adds a value where the fetched code is this one."""
+    gate = {ONE: 1.0 - code * code, "got": 2.0 * code, "got²": -1.0}
+    b.neuron(layer, gate, value, {slot: 1.0})
+
+
+def by_nearest(b: Builder, y: str, tokens: range) -> None:
+    """Output: the token whose number in the range is nearest to a quantity."""
+    for k, token in enumerate(tokens):
+        b.rows[token] = {y: 2.0 * k, ONE: -float(k * k)}
+
+
+def late_model(read: str) -> Checkpoint:
+    """What a structure keeps depends on few keys, of which new ones turn up late.
+
+    A token finds its own key among the few: so it has to be there before anything else is kept.
+    But with it goes what was fetched, while what is kept elsewhere does not depend on that: so it
+    might be kept before.
+
+    Args:
+        read: ``zero``: from a table, at the key 0 of tokens that write nothing; ``chained``: a
+            second table keeps what the first has, which is not stored; ``greatest``: an extreme.
+    """
+    vocab, codes = 96, 6
+    ids = np.arange(vocab)
+    b = Builder(vocab, 5)
+    marks_and_cursor(b, (ids % 3 == 0) * 1.0, ids * 7 // 2 % codes)
+    digit = np.where(ids % 2, ids // 2, 0) * 1.0
+    b.token("digit", digit)
+    b.token("digit²", digit**2)
+    writes = (ids % 4 < 2) * (ids % 3 == (read == "zero"))  # then no mark does
+    b.token("writes", writes * 1.0)
+    b.token("grade", ids * 5 % 7)
+    b.token("next", ids * 11 % 79)
+    kind = ids * 5 % 4
+    b.token("kind", kind)
+    b.token("kind²", kind**2)
+    before: Row = ({POSITION: 1.0, ONE: -1.0}, {ONE: 1.0})
+    b.head(0, before, BY_POSITION, ({"kind": 1.0}, {"kind²": 1.0}), ("back", "back²"))
+    for code in range(codes - 1):
+        on_code(b, 1, code, {"kind": 0.5, ONE: float(code % 5 - 2)}, "out")
+    for shift, factor in ((0.0, 2.0), (1.0, -2.0)):
+        b.neuron(1, {POSITION: 1.0, "latest": -1.0, ONE: -shift}, {ONE: 1.0}, {"out": factor})
+    b.neuron(1, {"writes": 1.0}, {"back": 1.0}, {"key": 1.0})
+    b.neuron(1, {"writes": 1.0}, {"back²": 1.0}, {"key²": 1.0})
+    digits: Row = ({"digit": 2.0}, {"digit²": -1.0, "digit": 0.25})  # no two can tie
+    b.head(2, ({"digit": 1.0}, {ONE: 1.0}), digits, ({"digit": 1.0}, {"out": 1.0}), ("few", "x"))
+    if read == "greatest":
+        b.head(3, ({ONE: 1.0}, {}), ({"grade": 1.0}, {}), ({"few": 1.0}, {}), ("greatest",))
+        on_code(b, 4, codes - 1, {"greatest": 1.0}, "out")
+    elif read == "zero":
+        b.head(3, ({"kind": 1.0}, {ONE: 1.0}), TABLE, ({"few": 1.0}, {}), ("zero",))
+        b.neuron(4, {ONE: 1.0}, {"zero": 1.0}, {"out": 1.0})
+    else:
+        b.head(3, ({"key": 1.0}, {ONE: 1.0}), TABLE, ({"few": 1.0}, {}), ("own",))
+        b.head(4, ({"kind": 1.0}, {ONE: 1.0}), TABLE, ({"own": 1.0}, {}), ("chained",))
+        b.neuron(4, {ONE: 1.0}, {"chained": 1.0}, {"out": 1.0})
+    b.neuron(3, {ONE: 1.0}, {"next": 1.0, "x": 0.25}, {"out": 1.0})
+    by_nearest(b, "out", range(80))
+    for token in range(80, vocab):
+        b.rows[token] = {ONE: -99.0}
+    return b.checkpoint([0, 8, 5, 24], (0,))
+
+
+def gap_model() -> Checkpoint:
+    """A token that comes out only five or more after a mark, but may stand nearer in a prompt.
+
+    Tokens 0 to 3 are marks, 4 to 7 follow them, 8 to 11 come five after a mark. What follows one
+    of those depends on how far back the mark is.
+    """
+    vocab = 12
+    ids = np.arange(vocab)
+    b = Builder(vocab, 2)
+    b.token("mark", (ids < 4) * 1.0)
+    b.token("late", (ids >= 8) * 1.0)
+    b.token("sort", ids % 4)
+    b.head(0, ({ONE: 1.0}, {}), ({"mark": 1.0}, {}), ({POSITION: 1.0}, {}), ("latest",))
+    for shift, factor in ((3.0, 1.0), (4.0, -1.0)):  # 4 or more: 1
+        gate = {POSITION: 1.0, "latest": -1.0, ONE: -shift}
+        b.neuron(0, gate, {ONE: 1.0}, {"far": factor})
+    b.neuron(1, {"late": 1.0}, {"far": 8.0}, {"to mark": 1.0})
+    for token in range(vocab):
+        b.rows[token] = {"sort": float(token % 4) / 4, ONE: -((token % 4) ** 2) / 8}
+        kind = ({"to mark": 1.0, ONE: -3.0}, {}, {"far": 4.0, ONE: -2.0})[token // 4]
+        for name, weight in kind.items():
+            b.rows[token][name] = b.rows[token].get(name, 0.0) + weight
+    return b.checkpoint([0], (0,))

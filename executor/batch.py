@@ -28,6 +28,7 @@ from executor.config import AUTO
 from executor.decode import check_engine, make_engine
 from executor.job import ProgramSource, prepare
 from executor.loading import ModelSource, open_checkpoint
+from executor.process import cores
 from executor.runner import ERROR_EXIT, LIMIT_EXIT, RunResult
 
 LENGTH_BYTES = 8
@@ -135,7 +136,7 @@ def stream_batch(
     if not todo:
         return
     setup, vocabulary = _ready(setup, todo[0], say)
-    pool = _Pool(setup, todo, min(jobs or _cores(), len(todo)))
+    pool = _Pool(setup, todo, min(jobs or cores(), len(todo)))
     try:
         for result in pool.results():
             run = result.result
@@ -162,12 +163,6 @@ def _ready(
     with contextlib.suppress(TransputerError):  # its worker will tell
         prepare(first.program, first.call, **setup.options)
     return setup, checkpoint.vocabulary
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Pool:

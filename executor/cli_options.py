@@ -225,7 +225,8 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=ENGINES,
         default=AUTO,
-        help="default native, or hull where no C compiler works",
+        help="default native (whose first run begins with plain code), or hull where no C compiler "
+        "works",
     )
     group.add_argument(
         "--keep-source", metavar="DIR", type=_name, help="write the native engine's C there"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from compiler.program import Program
 from executor.backtrace import called_from
 from executor.call import parse_call
 from executor.cli_machine import own_machine, run_machine
-from executor.decode import Ids
+from executor.config import AUTO
+from executor.decode import Engine, Ids, early_maker
 from executor.dialogue import Display, converse, reads_input
 from executor.job import Job, own_input, prepare
 from executor.loading import open_checkpoint
@@ -23,6 +24,9 @@ from executor.process import Interrupts, patience, say
 from executor.resume import INTERVAL, RunRecorder
 from executor.runner import Execution, Limits, RunResult
 from executor.trace_file import STDOUT, TraceFile
+
+EngineSource = str | Callable[[], Engine]
+"""The name of an engine, or what makes one."""
 
 
 def compile_job(options: argparse.Namespace) -> Job:
@@ -56,10 +60,20 @@ def c_options(options: argparse.Namespace) -> COptions:
     }
 
 
+def begin_engine(options: argparse.Namespace) -> EngineSource:
+    """The engine that a command line asks for: its name, or where nobody says how it is made, what
+    makes it. That is begun now, beside what comes before the run."""
+    if options.engine != AUTO or options.keep_source is not None or options.max_memory is not None:
+        return str(options.engine)
+    options.model = open_checkpoint(options.model)
+    return early_maker(options.model, say)
+
+
 def start(
     options: argparse.Namespace,
     job: Job,
     stdin: bytes,
+    engine: EngineSource,
     *,
     keep_trace: bool = False,
     resume: str | None = None,
@@ -70,7 +84,7 @@ def start(
         job.program,
         checkpoint,
         job.program.input_tokens(options.args, stdin),
-        engine=options.engine,
+        engine=engine,
         limits=Limits(options.max_tokens, options.max_memory),
         call=job.prototype,
         keep_trace=keep_trace,
@@ -115,7 +129,8 @@ def trace_chunks(options: argparse.Namespace, job: Job) -> tuple[tuple[str, ...]
 
         vocabulary = open_checkpoint(options.model).vocabulary
         return vocabulary, read_ids(options.trace, vocabulary)
-    execution = start(options, job, read_input(options.stdin, job.program))
+    stdin = read_input(options.stdin, job.program)
+    execution = start(options, job, stdin, begin_engine(options))
     return execution.vocabulary, (chunk.ids for chunk in execution.chunks())
 
 
@@ -130,18 +145,23 @@ def run_verb(options: argparse.Namespace) -> int:
     machine = own_machine(options)
     if machine is not None:
         return run_machine(options, machine)
+    engine = begin_engine(options)
     job = compile_job(options)
     only_trace = options.trace == STDOUT
     display = Display(output=not only_trace)
     finished = None
     if _at_a_terminal(options, job.program):
-        stdin, finished = converse(partial(start, options, job), job.program, display)
+        stdin, finished = converse(
+            partial(start, options, job, engine=engine), job.program, display
+        )
     else:
         stdin = read_input(options.stdin, job.program)
     if finished is not None and not (options.check or options.trace or options.checkpoint):
         execution = finished
     else:
-        execution = start(options, job, stdin, keep_trace=options.check, resume=options.resume)
+        execution = start(
+            options, job, stdin, engine, keep_trace=options.check, resume=options.resume
+        )
         _run(options, execution, display)
     result = execution.result()
     if result.trap is not None:

@@ -12,6 +12,7 @@ from compiler.errors import UsageError
 from executor.checkpoint import Checkpoint
 from executor.cli_machine import own_machine
 from executor.cli_run import (
+    begin_engine,
     compile_job,
     read_input,
     start,
@@ -105,10 +106,11 @@ def check_verb(options: argparse.Namespace) -> int:
     """Model against wasmtime: 0 if they agree, 1 if not."""
     from executor.checking import check_execution
 
+    engine = begin_engine(options)
     job = compile_job(options)
     stdin = read_input(options.stdin, job.program)
     warn_of_debug_information(job.program)
-    checked = check_execution(job, start(options, job, stdin), options.args, stdin)
+    checked = check_execution(job, start(options, job, stdin, engine), options.args, stdin)
     print(f"{job.program.name}: {checked.summary}")
     for difference in checked.differences:
         print(difference)

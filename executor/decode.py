@@ -6,6 +6,7 @@ another machine.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from array import array
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from compiler.errors import UsageError
+from compiler.errors import TransputerError, UsageError
 from executor.config import AUTO as AUTO
 from executor.config import ENGINES as ENGINES
 
@@ -133,10 +134,45 @@ def make_engine(
         except NativeUnavailable as error:
             if name != AUTO:
                 raise
-            say(f"{error}; the Python engine takes over (--engine hull: without this message)")
+            return _python_engine(checkpoint, error, say)
     from executor.hull_engine import HullEngine
 
     return HullEngine(checkpoint)
+
+
+def _python_engine(
+    checkpoint: Checkpoint, error: TransputerError, say: Callable[[str], None]
+) -> Engine:
+    say(f"{error}; the Python engine takes over (--engine hull: without this message)")
+    return make_engine("hull", checkpoint)
+
+
+def early_maker(checkpoint: Checkpoint, say: Callable[[str], None]) -> Callable[[], Engine]:
+    """Begins now what ``auto`` needs, and makes such engines; in the first run with a model they
+    do not wait for specialised code, see :mod:`executor.native.tiers`.
+
+    Args:
+        say: as for ``make_engine``.
+
+    Raises:
+        UsageError: if the weights are not for hard attention.
+    """
+    check_engine(AUTO, checkpoint)
+    from executor.native import NativeUnavailable
+    from executor.native.tiers import two_tiers
+
+    def make() -> Engine:
+        if early is None:
+            return make_engine(AUTO, checkpoint, say=say)
+        try:
+            return early()
+        except NativeUnavailable as error:
+            return _python_engine(checkpoint, error, say)
+
+    early = None
+    with contextlib.suppress(NativeUnavailable):  # make_engine will say so
+        early = two_tiers(checkpoint, say)
+    return make
 
 
 def engine_maker(

@@ -31,6 +31,13 @@ def resident_bytes() -> int:
         return most if sys.platform == "darwin" else most * 1024
 
 
+def cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def screen_width(narrowest: int = 60) -> int | None:
     """Columns of the terminal that standard output is, at least ``narrowest``; None for a file or
     pipe, unless COLUMNS says how wide that is."""

@@ -14,6 +14,7 @@ from compiler.store import cache_folders, make_folder
 # Tests run side by side; threads of BLAS and torch would only take turns on the same cores.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+os.environ.setdefault("TRANSPUTER_WAIT", "1")  # for the engine: no process outlives a test
 os.environ.pop("COLUMNS", None)  # workers have it; output is piped, as wide as it wants to be
 
 

@@ -45,14 +45,10 @@ def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
     Raises:
         NativeUnavailable: if it can neither be compiled nor loaded.
     """
-    flags = (*FLAGS, optimisation)
-    parts = (*flags, sys.platform, platform.machine(), source)
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    folders = cache_folders(PART)
-    for folder in folders:
-        library = _found(folder, key)
-        if library is not None:
-            return library
+    library = kept_library(source, optimisation)
+    if library is not None:
+        return library
+    flags, key, folders = (*FLAGS, optimisation), _key(source, optimisation), cache_folders(PART)
     say("compiling the native engine (once for each model)")
     problem = ""
     for folder in folders:
@@ -71,6 +67,21 @@ def load(source: str, say: Say, optimisation: str = "-O2") -> ctypes.CDLL:
         ) from None
     say(f"the native engine cannot be kept for the next time: {problem}")
     return library
+
+
+def kept_library(source: str, optimisation: str) -> ctypes.CDLL | None:
+    """The library of a C source, if it is in the cache."""
+    key = _key(source, optimisation)
+    for folder in cache_folders(PART):
+        library = _found(folder, key)
+        if library is not None:
+            return library
+    return None
+
+
+def _key(source: str, optimisation: str) -> str:
+    parts = (*FLAGS, optimisation, sys.platform, platform.machine(), source)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def check_compiler() -> None:

@@ -16,11 +16,13 @@ import numpy.typing as npt
 from compiler.errors import LimitError, TransputerError, UsageError
 from executor.checkpoint import Checkpoint
 from executor.files import write_atomically
-from executor.native.build import check_compiler, load
+from executor.native.build import check_compiler, kept_library, load
 from executor.native.classify import Lookups
 from executor.native.forms import MOST_TOKENS
-from executor.native.kept import code_of
+from executor.native.kept import Code, code_of, kept_code
 
+OPTIMISATION = "-Og"
+"""The C compiler's: compiles in half the time of ``-O1``, and the code is about as fast."""
 OUT_OF_MEMORY, NOT_FINITE, TOO_LONG = 1, 2, 3
 
 Ids = npt.NDArray[np.int32]
@@ -41,7 +43,7 @@ class NativeEngine:
         *,
         keep_source: str | os.PathLike[str] | None = None,
         say: Callable[[str], None] = warnings.warn,
-        optimisation: str = "-Og",
+        optimisation: str = OPTIMISATION,
         specialise: bool = True,
         lookups: Lookups = "classified",
     ) -> None:
@@ -51,8 +53,7 @@ class NativeEngine:
             keep_source: a folder; the generated C is written there as ``engine.c``.
             say: told in one line what takes long or had to be done differently.
             specialise: whether to run specialised code where there is something to it.
-            optimisation: the C compiler's. ``-Og`` compiles in half the time of ``-O1``, and runs
-                about as fast; ``-O2`` is no faster.
+            optimisation: the C compiler's; ``-O2`` is no faster than what is taken here.
             lookups: for comparisons, without ``specialise``: ``hull`` answers all heads by convex
                 hulls; ``scan`` answers them by scans of all keys, see :meth:`scan`.
 
@@ -67,12 +68,26 @@ class NativeEngine:
                 f"{config.d_head} wide; use --engine standard"
             )
         code = code_of(checkpoint, specialise, say, lookups, check_compiler)
-        self.source = code.source
         if keep_source is not None:
-            _write_source(Path(keep_source), self.source)
-        self._library = _declared(load(self.source, say, optimisation))
+            _write_source(Path(keep_source), code.source)
+        self._join(code, load(code.source, say, optimisation), config.vocab_size)
+
+    @classmethod
+    def kept(cls, checkpoint: Checkpoint) -> NativeEngine | None:
+        """The specialised engine of a model, if all of it is in the cache."""
+        code = kept_code(checkpoint)
+        library = None if code is None else kept_library(code.source, OPTIMISATION)
+        if code is None or library is None:
+            return None
+        engine = cls.__new__(cls)
+        engine._join(code, library, checkpoint.config.vocab_size)
+        return engine
+
+    def _join(self, code: Code, library: ctypes.CDLL, vocab_size: int) -> None:
+        self.source = code.source
+        self._library = _declared(library)
         self._tables = code.tables  # the engine holds pointers to them
-        self._vocab_size = config.vocab_size
+        self._vocab_size = vocab_size
         self._stop: tuple[frozenset[int], npt.NDArray[np.uint8]] | None = None
         self._begin()
 
@@ -91,7 +106,7 @@ class NativeEngine:
             raise LimitError("out of memory")
         weakref.finalize(self, self._library.native_free, self._engine)
 
-    def feed(self, tokens: Sequence[int]) -> None:
+    def feed(self, tokens: Sequence[int] | Ids) -> None:
         """Append tokens."""
         self._read(tokens, None)
 
@@ -129,6 +144,12 @@ class NativeEngine:
         except MemoryError:
             return produced[:count]
 
+    def tokens(self, start: int, stop: int) -> Ids:
+        """The tokens at these positions, of those appended so far."""
+        ids = np.empty(max(min(stop, len(self)) - start, 0), np.int32)
+        self._library.native_tokens(self._engine, start, len(ids), ids)
+        return ids
+
     def scan(self) -> None:
         """Answer by scans from now on, with ``lookups="scan"``; until then hulls do."""
         self._library.native_scan(self._engine)
@@ -142,7 +163,7 @@ class NativeEngine:
         """Bytes allocated for the sequence so far; the token tables are not counted."""
         return int(self._library.native_bytes(self._engine))
 
-    def _read(self, tokens: Sequence[int], produced: Ids | None) -> None:
+    def _read(self, tokens: Sequence[int] | Ids, produced: Ids | None) -> None:
         ids = np.ascontiguousarray(tokens, dtype=np.int32)
         self._check(ids)
         target = None if produced is None else produced.ctypes.data
@@ -186,6 +207,8 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.native_read.restype = count
     library.native_extend.argtypes = [engine, ctypes.c_int32, _flags, count, _ids]
     library.native_extend.restype = count
+    library.native_tokens.argtypes = [engine, count, count, _ids]
+    library.native_tokens.restype = None
     library.native_error.argtypes = [engine]
     library.native_error.restype = ctypes.c_int
     for name in ("native_length", "native_bytes"):

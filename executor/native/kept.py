@@ -51,12 +51,9 @@ def code_of(
         check: is called before that; it may raise.
     """
     key = _key(checkpoint, specialise, lookups)
-    entry = kept("code", key, PART)
-    if entry is not None:
-        forms, splits = entry.value
-        source, *blobs = entry.blobs
-        tables = unpack_arrays(forms, blobs).values()
-        return Code(source.decode(), tuple(tables), tuple(splits))
+    found = _kept(key)
+    if found is not None:
+        return found
     check()
     if specialise:
         say("specialising the native engine (once for each model)")
@@ -68,6 +65,26 @@ def code_of(
     forms, blobs = pack_arrays({str(i): table for i, table in enumerate(code.tables)})
     keep("code", key, [forms, splits], [code.source.encode(), *blobs], PART)
     return code
+
+
+def kept_code(checkpoint: Checkpoint) -> Code | None:
+    """The specialised code of a model, if it is in the cache."""
+    return _kept(_key(checkpoint, True, "classified"))
+
+
+def making_file(checkpoint: Checkpoint) -> str:
+    """The name of the file that whoever makes the specialised engine of a model locks."""
+    return f"making-{_key(checkpoint, True, 'classified')}"
+
+
+def _kept(key: str) -> Code | None:
+    entry = kept("code", key, PART)
+    if entry is None:
+        return None
+    forms, splits = entry.value
+    source, *blobs = entry.blobs
+    tables = unpack_arrays(forms, blobs).values()
+    return Code(source.decode(), tuple(tables), tuple(splits))
 
 
 def _key(checkpoint: Checkpoint, specialise: bool, lookups: Lookups) -> str:

@@ -35,6 +35,13 @@ int64_t native_extend(engine *e, int32_t token, const uint8_t *stop, int64_t lim
     return append(e, NULL, token, stop, limit, next);
 }
 
+/* Copy n tokens from a position on. */
+void native_tokens(const engine *e, int64_t from, int64_t n, int32_t *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (int32_t)e->core.tokens[from + i];
+}
+
 /* From now on scans answer, where the engine was generated with scans. */
 void native_scan(engine *e)
 {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from fractions import Fraction
+from itertools import pairwise
+from math import inf, nextafter
 
 import numpy as np
 import pytest
@@ -80,6 +82,26 @@ void table_place(both *b, int64_t k, int64_t position, double value)
         record[0].i = position, record[1].d = value;
 }
 int table_is_general(both *b) { return b->table.general; }
+few *few_new(const double *keys, int n, int mean)
+{
+    few *f = calloc(1, sizeof *f);
+    static status s;
+    s = (status){0};
+    few_start(f, &s, mean, 1, keys, n);
+    return f;
+}
+void few_free(few *f) { few_clear(f), free(f); }
+void few_add(few *f, int key, int64_t weight, double value)
+{
+    few_fresh(f)[0].i = weight, few_fresh(f)[1].d = value;
+    few_insert(f, key);
+}
+double few_ask(few *f, double x, double y)
+{
+    status s = {0};
+    const cell *r = few_query(f, &s, x, y);
+    return f->mean ? r[1].d / (double)r[0].i : r[1].d;
+}
 int sign(const double *factors, int n) { return sign_of_products(factors, n); }
 int64_t ask_position(double x, double y, int64_t p)
 {
@@ -111,6 +133,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     lib.table_place.restype = None
     lib.table_find.argtypes, lib.table_find.restype = [handle, count], count
     lib.table_is_general.argtypes = [handle]
+    numbers_of = ctypes.POINTER(number)
+    lib.few_new.argtypes, lib.few_new.restype = [numbers_of, ctypes.c_int, ctypes.c_int], handle
+    lib.few_free.argtypes, lib.few_free.restype = [handle], None
+    lib.few_add.argtypes, lib.few_add.restype = [handle, ctypes.c_int, count, number], None
+    lib.few_ask.argtypes, lib.few_ask.restype = [handle, number, number], number
     lib.sign.argtypes = [ctypes.POINTER(number), ctypes.c_int]
     lib.ask_position.argtypes, lib.ask_position.restype = [number, number, count], count
     return lib
@@ -326,6 +353,40 @@ def test_a_table_finds_all_of_many_keys(library: ctypes.CDLL, stride: int) -> No
     assert between == list(ks)
     assert not library.table_is_general(handle)
     assert library.both_free(handle) == 0
+
+
+third = st.integers(-30, 30).map(lambda n: n / 3)
+lines = st.builds(lambda k, m: (2.0 * k, -1.0 * k * k + m), st.integers(-9, 9), st.integers(-1, 0))
+
+
+@settings(deadline=None)
+@given(
+    modes,
+    st.lists(lines | st.tuples(dyadic, dyadic) | st.tuples(third, third), min_size=9, unique=True),
+    st.lists(halves, max_size=8),
+    st.data(),
+)
+def test_few_keys_that_are_known_before(
+    library: ctypes.CDLL,
+    mode: Mode,
+    keys: list[tuple[float, float]],
+    queries: list[float],
+    data: st.DataObject,
+) -> None:
+    """Those there are so far answer, by a search of their corners where that settles it."""
+    keys.sort()
+    flat = (ctypes.c_double * (2 * len(keys)))(*(x for key in keys for x in key))
+    handle = library.few_new(flat, len(keys), int(mode == "mean"))
+    theirs = HullHead(mode, width=1)
+    for i, which in enumerate(data.draw(st.lists(st.integers(0, len(keys) - 1), min_size=1))):
+        library.few_add(handle, which, i if mode == "latest" else 1, float(i))
+        theirs.insert(*keys[which], (float(i),))
+        edges = [(ay - by) / (bx - ax) for (ax, ay), (bx, by) in pairwise(keys) if ax < bx]
+        edges += [nextafter(edge, inf) for edge in edges]
+        for e in [*queries, *(k / 2 for k in range(-9, 10)), *edges]:
+            assert library.few_ask(handle, e, 1.0) == theirs.query(e, 1.0)[0]
+        assert library.few_ask(handle, 1.0, -2.0) == theirs.query(1.0, -2.0)[0]
+    library.few_free(handle)
 
 
 @settings(deadline=None)

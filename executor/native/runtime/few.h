@@ -92,15 +92,19 @@ static int few_step(const few *f, double qx, int i)
 /* The record of the corner that wins for (qx, 1); NULL if that is not certain. */
 static const cell *few_corner(few *f, double qx)
 {
+    const double *edges = f->edges;
+    double slack = fabs(qx) * SLACK + TINY; /* much more than the error of an edge */
     int at = 0, last = f->n_corners - 1;
     for (int n = last; n > 0;) {
         int half = (n + 1) / 2;
-        at += qx > f->edges[at + half - 1] ? half : 0;
+        at += qx > edges[at + half - 1] ? half : 0;
         n -= half;
     }
-    int before = at > 0 ? few_step(f, qx, at - 1) : 1;
-    int after = at < last ? few_step(f, qx, at) : -1;
-    return before > 0 && after < 0 ? few_record(f, f->corners[at]) : NULL;
+    if (at > 0 && !(edges[at - 1] < qx - slack) && few_step(f, qx, at - 1) <= 0)
+        return NULL;
+    if (at < last && !(edges[at] > qx + slack) && few_step(f, qx, at) >= 0)
+        return NULL;
+    return few_record(f, f->corners[at]);
 }
 
 static const cell *few_query(few *f, status *s, double qx, double qy)

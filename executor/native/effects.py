@@ -198,7 +198,7 @@ class Effects(Lookups):
         """A token that writes nothing: only the latest of them counts, and hardly ever."""
         self.neutral.add(name)
         self.shared.zeroed.add(name)
-        trial = self.child()  # a look that does not count as a dependency
+        trial = self.twin()  # a look that does not count as a dependency
         values: tuple[Kept, ...] | None = None
         if any(trial.linear(value).constant is None for value in effect.values):
             self.shared.refreshed[name] = effect.values

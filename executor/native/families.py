@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import gcd
 
 import numpy as np
@@ -53,6 +54,13 @@ class Family:
     at_corner: tuple[int, ...]
     spacing: float | None
     size: int
+
+    @cached_property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Slopes and intercepts of the winners, and the corners."""
+        slopes = np.array([line.slope for line in self.winners])
+        tops = np.array([line.intercept for line in self.winners])
+        return slopes, tops, np.array(self.corners)
 
 
 @dataclass(frozen=True)

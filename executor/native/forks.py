@@ -44,7 +44,7 @@ def split(tail: Tail, one: Fork) -> tuple[str, Tail, Tail]:
     """C of the condition, which may append lines to the tail; the path if it holds, and if not."""
     values = total([tail.range_of(name).scaled(f) for f, name in one.terms])
     text = _condition(tail, Expr(0.0, one.terms, values), one.least)
-    yes, no = tail.child(), tail.child()
+    yes, no = (tail.without_values_of(one.terms) for _ in range(2))
     _know(yes, one.terms, Range(one.least, values.high, values.grain))
     _know(no, one.terms, Range(values.low, one.below, values.grain))
     return text, yes, no

@@ -101,6 +101,10 @@ class Lookups(Integers, ABC):
         """The same to go on with; its lines start anew."""
 
     @abstractmethod
+    def twin(self) -> Lookups:
+        """The same to go on with, as long as nothing more is assumed."""
+
+    @abstractmethod
     def effect(self, name: str) -> None:
         """Write what changes the state, once."""
 

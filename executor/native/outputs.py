@@ -45,7 +45,10 @@ def rivals(tail: Tail, families: Sequence[Family]) -> list[Rival]:
     found = []
     for scored in tail.shared.program.families:
         y, common = tail.linear(scored.y), tail.linear(scored.common)
-        line = envelope(families[scored.index], y.range)
+        key = (scored.index, y.range.low, y.range.high)
+        line = tail.shared.envelopes.get(key)
+        if line is None:
+            line = tail.shared.envelopes[key] = envelope(families[scored.index], y.range)
         scores = _rounded([common.range, line])
         found.append(Rival(scores, scored.index, y, common, constant(0.0)))
     for one in tail.shared.program.candidates:
@@ -63,21 +66,28 @@ def beaten(tail: Tail, one: Rival, other: Rival, families: Sequence[Family]) -> 
     common = [(1.0, one.common), (-1.0, other.common)]
     if not tail.is_exact(common):
         return False
-    y = one.y.range
-    ours, theirs = families[one.family], families[other.family]
+    key = (one.family, other.family, *one.y.range[:2])
+    known = tail.shared.leads.get(key)
+    if known is None:
+        known = _lead(families[one.family], families[other.family], one.y.range)
+        tail.shared.leads[key] = known
+    lead, size = known
+    room = size + one.common.range.size + other.common.range.size
+    return lead + tail.combine(common).range.high < -room * ROUNDING
+
+
+def _lead(ours: Family, theirs: Family, y: Range) -> tuple[float, float]:
+    """By how much one family's greatest line is above another's at most; magnitudes added."""
     corners = np.unique([*ours.corners, *theirs.corners])
     at = np.concatenate([[y.low, y.high], corners[(corners > y.low) & (corners < y.high)]])
     (first, size), (second, size_of_other) = (_envelope(f, at) for f in (ours, theirs))
-    room = float((size + size_of_other).max()) + one.common.range.size + other.common.range.size
-    most = float((first - second).max()) + tail.combine(common).range.high
-    return most < -room * ROUNDING
+    return float((first - second).max()), float((size + size_of_other).max())
 
 
 def _envelope(family: Family, at: Array) -> tuple[Array, Array]:
     """The greatest line at some numbers, and a bound of the magnitudes that are added."""
-    slopes = np.array([line.slope for line in family.winners])
-    tops = np.array([line.intercept for line in family.winners])
-    which = np.searchsorted(np.array(family.corners), at)
+    slopes, tops, corners = family.arrays
+    which = np.searchsorted(corners, at)
     rise = slopes[which] * at
     return rise + tops[which], np.abs(rise) + np.abs(tops[which])
 
@@ -91,16 +101,22 @@ def _rounded(parts: list[Range]) -> Range:
 
 def envelope(family: Family, y: Range) -> Range:
     """The greatest of the lines for y in an interval: a convex function of y."""
-    corners = np.array(family.corners)
+    corners = family.arrays[2]
     inside = corners[(corners > y.low) & (corners < y.high)]
     values, size = _envelope(family, np.concatenate([[y.low, y.high], inside]))
     room = float(size.max()) * ROUNDING
     return Range(float(values.min()) - room, float(values.max()) + room, 0)
 
 
-def write_rivals(tail: Tail, families: Sequence[Family]) -> tuple[str, Mask]:
-    """Statements that find the winner; C of it, and the tokens it may be."""
-    left = rivals(tail, families)
+def write_rivals(
+    tail: Tail, families: Sequence[Family], left: Sequence[Rival] = ()
+) -> tuple[str, Mask]:
+    """Statements that find the winner; C of it, and the tokens it may be.
+
+    Args:
+        left: what can win, if that is known.
+    """
+    left = left or rivals(tail, families)
     corners: dict[object, str] = {}
     first, *others = left
     tokens = np.zeros(tail.shared.columns.n_tokens, np.bool_)

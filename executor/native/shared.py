@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from executor.checkpoint import Array
 from executor.native.columns import Columns, Mask
+from executor.native.dependence import Dependence
 from executor.native.forms import HERE, Form, Linear, Place
 from executor.native.nodes import (
     Accumulate,
@@ -64,6 +66,10 @@ class Shared:
     """Tables to which some path adds the key 0."""
     unwritten: set[str] = field(default_factory=set)
     """Structures into which some path does not insert keys that cannot win."""
+    envelopes: dict[tuple[int, float, float], Range] = field(default_factory=dict)
+    """What the best of a family of the output head can score, by the interval of its quantity."""
+    leads: dict[tuple[int, int, float, float], tuple[float, float]] = field(default_factory=dict)
+    """By how much one family can score more than another, and the magnitudes that are added."""
     _timeless: dict[int, tuple[Linear, bool]] = field(default_factory=dict)
     _without: dict[tuple[int, Place], tuple[Linear, Linear]] = field(default_factory=dict)
     _known: dict[str, bool] = field(default_factory=dict)
@@ -270,6 +276,11 @@ class Shared:
         effect = self.program.effects[name]
         assert isinstance(effect, Insert)
         return effect.values
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """What of the program depends on what."""
+        return Dependence(self.program)
 
     @property
     def sums(self) -> list[str]:

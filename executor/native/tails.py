@@ -76,6 +76,30 @@ class Tail(Effects):
         other.below, other.column_of = dict(self.below), dict(self.column_of)
         return other
 
+    def twin(self) -> Tail:
+        """The same to go on with, as long as nothing more is assumed."""
+        other = self.child()
+        other._values, other._spots = dict(self._values), dict(self._spots)
+        other.undecided = dict(self.undecided)
+        return other
+
+    def without_values_of(self, terms: Terms) -> Tail:
+        """The same to go on with where more is assumed of some terms; other values are kept."""
+        other, names = self.twin(), {name for _, name in terms}
+        spots = {self.column_of[name][2] for name in names if name in self.column_of}
+        names = {name for name, (_, _, spot) in self.column_of.items() if spot in spots} | names
+        values, variables = list[int](), list[str]()
+        for key, expr in self._values.items():
+            if any(name in names for _, name in expr.terms):
+                values += [key] if isinstance(key, int) else []
+                variables += [key] if isinstance(key, str) else []
+        gone, lost = self.shared.dependence.following(values, variables)
+        for one in (*gone, *lost):
+            other._values.pop(one, None)
+        for name in lost:
+            other._spots.pop(name, None)
+        return other
+
     def following(self, retry: str) -> Tail:
         """The next step of a trace: the token after this one, with all that is still known."""
         other = self.child()

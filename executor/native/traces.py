@@ -10,7 +10,7 @@ and the plain code takes that token.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from executor.native.again import FARTHEST
 from executor.native.columns import Mask
 from executor.native.forks import Fork, split
 from executor.native.forms import HERE
-from executor.native.outputs import rivals, write_rivals
+from executor.native.outputs import Rival, rivals, write_rivals
 from executor.native.tails import Tail
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 MOST_TRACED = 400
 """A trace of more lines is not unrolled."""
-MOST_FORKS = 6
-"""As many in a trace."""
+MOST_FORKS = 2
+"""As many for one token, one behind the other."""
 MOST_TRIED = 8
 """Forks that are tried at one place."""
 BRANCH, GAIN, SHARE = 4.0, 0.75, 0.4
@@ -123,8 +123,9 @@ class _Builder:
     def __init__(self, paths: Paths, state: State, most: int) -> None:
         self._paths, self._state, self._most = paths, state, most
         self._leaves: dict[str, list[str]] = {}
-        self._length = self._longest = self._forks = 0
-        self._complete = True
+        self._length = self._longest = 0
+        self._complete = self._forking = True
+        self._found = -1  # where in the list of what is undecided the last fork was
 
     def trace(self) -> Trace | None:
         """The trace, if its first token is fit for one."""
@@ -142,41 +143,47 @@ class _Builder:
         tail.commit()
         return None if tail.unfit else self._rest(tail, len(tail.lines), tuple(tail.flush()))
 
-    def _rest(self, tail: Tail, effects: int, pending: tuple[str, ...]) -> Step:
-        """What comes after the effects."""
-        found = self._fork(tail)
+    def _rest(
+        self, tail: Tail, effects: int, pending: tuple[str, ...] = (), forks: int = 0
+    ) -> Step:
+        """What comes after the effects, and after some forks."""
+        found = self._fork(tail, forks) if self._forking and forks < MOST_FORKS else None
         if found is None:
             token, outputs = write_rivals(tail, self._paths.splits.families)
             self._length += len(tail.lines)
             self._longest = max(self._longest, tail.offset + 1)
             return Step(tail.offset, tail, effects, pending, self._written(tail, token, outputs))
-        self._forks += 1
         condition, yes, no = split(tail, found)
         self._length += len(tail.lines)
-        ways = Forked(condition, self._rest(yes, 0, ()), self._rest(no, 0, ()))
+        ways = Forked(condition, *(self._rest(way, 0, (), forks + 1) for way in (yes, no)))
         return Step(tail.offset, tail, effects, pending, ways)
 
-    def _fork(self, tail: Tail) -> Fork | None:
-        """The best fork, if one is worth it."""
-        several = len(rivals(tail, self._paths.splits.families)) > 1
-        if not several or self._forks >= MOST_FORKS or self._length > MOST_TRACED:
+    def _fork(self, tail: Tail, forks: int) -> Fork | None:
+        """The best fork, if one is worth it; if none is, no more are tried for later tokens."""
+        left = rivals(tail, self._paths.splits.families)
+        if len(left) == 1 or self._length > MOST_TRACED:
             return None
-        cost = self._cost(tail)
+        cost = self._cost(tail, left)
         if cost < SHARE * tail.cost:
             return None
-        best, least = None, GAIN * cost - BRANCH
-        for one in list(tail.undecided)[-MOST_TRIED:]:
-            _, yes, no = split(tail.child(), one)
+        best, least, index = None, GAIN * cost - BRANCH, -1
+        latest = list(enumerate(reversed(tail.undecided)))[:MOST_TRIED]
+        for i, one in sorted(latest, key=lambda item: item[0] != self._found):
+            _, yes, no = split(tail.twin(), one)
             mean = (self._cost(yes) + self._cost(no)) / 2
             if mean < least:
-                best, least = one, mean
+                best, least, index = one, mean, i
+                if i == self._found:
+                    break  # as for the token before
+        self._found = index
+        self._forking = best is not None or forks > 0
         return best
 
-    def _cost(self, tail: Tail) -> int:
+    def _cost(self, tail: Tail, left: Sequence[Rival] = ()) -> int:
         """What it costs to find the next token."""
-        trial = tail.child()
+        trial = tail.twin()
         trial.cost = 0
-        write_rivals(trial, self._paths.splits.families)
+        write_rivals(trial, self._paths.splits.families, left)
         return trial.cost
 
     def _written(self, tail: Tail, token: str, outputs: Mask) -> Written:

@@ -168,7 +168,7 @@ def _set_head(checkpoint: Checkpoint, layer: int, head: int, rows: Rows) -> None
 
 def split_model(
     seed: int, stride: float = 1, least: int = 0, part: float = 1.0, sides: int = 0,
-    scale: float = 1.0, lasting: bool = False,
+    scale: float = 1.0, lasting: bool = False, tabled: bool = False,
 ) -> Checkpoint:  # fmt: skip
     """A small interpreter with everything that splits specialised code, otherwise random.
 
@@ -188,6 +188,7 @@ def split_model(
             a sum, the keys of even tokens are integers that are small and not negative.
         lasting: whether no value of the table depends on the cursor, so that nothing has to be
             computed before that moves.
+        tabled: whether the number of a token is a position, for most tokens one of the first.
     """
     rng = np.random.default_rng(2000 + seed)
     vocab, codes, wide, snap = 40, 6, 24, 1.5 * 2.0**48
@@ -250,6 +251,9 @@ def split_model(
     tilt = 0.25 * (seed % 2 == 0)  # then no two keys can tie
     digits: Row = ({digit: 2.0}, {digit_square: -1.0, digit: tilt})
     head(1, 2, ({number: 3.0}, {one: 1.0}), digits, ({digit: 1.0}, {}), (nearest,))
+    if tabled:
+        first = ({digit: 1.0}, {one: 1.0})
+        head(1, 3, first, by_position, ({number: 1.0}, {}), (found,))
     before = ({p: 1.0, one: -1.0}, {one: 1.0})
     numbers: Row = ({number: 1.0}, {number_square: 1.0})
     head(1, 1, before, by_position, numbers, (there, there_square))

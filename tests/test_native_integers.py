@@ -161,6 +161,18 @@ def test_what_may_not_fit_is_no_integer(size: float, whole: bool) -> None:
     assert not scope.rounded(x, -12)
 
 
+def test_what_a_branch_tells_may_make_an_integer_of_a_named_sum() -> None:
+    scope = Integers(0)
+    values = Range(-(2.0**60), 2.0**60, 10)
+    x = scope.atom("x", values, None, ("x",), units=Units(0, lambda s: "in", False))
+    thrice = scope.combine([(3.0, x)])
+    assert scope.single(thrice) == "g"
+    scope.know_atom("x", Range(-8.0 * 2**10, 2.0**40, 10))
+    thrice = scope.combine([(3.0, x)])
+    assert scope.in_units(scope.opened(thrice), 0)
+    assert "> 0 ?" in scope.lines[-1] and "3 * in" in scope.lines[-1]
+
+
 def test_products_that_are_rounded_are_no_integers() -> None:
     scope = Integers(0)
     x, y = (

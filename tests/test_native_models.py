@@ -131,6 +131,14 @@ def test_sums_that_paths_hold_in_variables(seed: int, stride: float) -> None:
     runs(model, seed)
 
 
+def test_positions_that_are_likely_to_be_among_the_first_tokens() -> None:
+    """Where they are not the plain code takes the token."""
+    model = split_model(3, tabled=True)
+    source = generate(model.config, model.weights, model.rom).source
+    assert re.search(r"if \((at\w*) < \d+ \|\| \1 > \d+\)", source)
+    runs(model, 3)
+
+
 @pytest.mark.parametrize("seed", [5, 10])
 def test_values_that_are_quarters(seed: int) -> None:
     """They are kept in units of a quarter, and stand between tokens of the output head."""
@@ -170,6 +178,7 @@ def test_more_keys_whose_squares_are_neurons(
 def test_more_models_that_split(seed: int) -> None:
     runs(split_model(seed), seed)
     runs(split_model(seed, part=0.125), seed)
+    runs(split_model(seed, tabled=True), seed)
     runs(split_model(seed, 1.0 + seed % 3 / 2, lasting=True), seed)
 
 

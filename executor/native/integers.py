@@ -90,6 +90,8 @@ class Integers(Scope):
         if len(expr.terms) == 1 and expr.terms[0][0] == 1.0 and not expr.const:
             return self.in_units(expr, unit)
         named = self.named("g", expr)
+        if self.unit(named) is None:  # it was too large before more was known
+            return self._as_factor(expr, unit)
         return self.in_units(named, unit)
 
     def _as_factor(self, expr: Expr, unit: int) -> str:

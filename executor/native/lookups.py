@@ -224,7 +224,24 @@ class Lookups(Integers, ABC):
         if low == high <= self.first:
             return self.fixed(int(low)), 0
         places = Range(min(low, POSITIONS.high), min(high, POSITIONS.high), 0)
+        likely = self._likely(query) if self.retry != "plain" else None
+        if likely is not None:
+            key = ("nearest", query.key)
+            return self._place(key, lambda s: s.among(query, likely), likely)
         return self._place(("nearest", query.key), lambda s: s.nearest(query), places)
+
+    def _likely(self, query: Expr) -> Range | None:
+        """Positions of the prefix that a column of one token tells, for most tokens it may be."""
+        column = self.column_of.get(query.terms[0][1]) if len(query.terms) == 1 else None
+        if column is None or not self.first or self.unit(query) is None:
+            return None
+        number, mask, _ = column
+        factor, tokens = query.terms[0][0], self.shared.columns.masks[mask]
+        found = np.floor(factor * self.shared.columns.arrays[number][tokens] + query.const + 0.5)
+        inside = found[(found >= 0.0) & (found < len(self.shared.prefix))]
+        if not len(found) > len(inside) > len(found) / 2:
+            return None
+        return Range(float(inside.min()), float(inside.max()), 0)
 
     def _place(self, key: Key, make: Callable[[Any], str], places: Range = POSITIONS) -> Spot:
         if places.low == places.high:
@@ -291,6 +308,13 @@ class Lookups(Integers, ABC):
         if not self.several:
             return f"at_most({text}, p)"
         return self._not_behind(text)
+
+    def among(self, query: Expr, places: Range) -> str:
+        """The same for one that is likely to be at some places, with a guard if it is not."""
+        name = self.name("at")
+        self.say(f"const int64_t {name} = {self.rounded(query, add=0.5)};")
+        self.guard(f"{name} < {int(places.low)} || {name} > {int(places.high)}")
+        return name
 
     def _not_behind(self, text: str) -> str:
         """A position that is at most ``p``."""

@@ -51,6 +51,8 @@ def _verb(name: str) -> Callable[[argparse.Namespace], int]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    # NumPy starts BLAS's threads when it is imported, which takes time; nothing here gains by them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _open_streams()
     running = "run" in arguments[:1]
     failed = RUN_ERROR if running else VERB_ERROR

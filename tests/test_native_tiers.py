@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from compiler.errors import LimitError
 from example_models import VOCAB, lookup_model, random_model
 from executor.checkpoint import Checkpoint
 from executor.decode import Ids, early_maker
-from executor.loading import build_checkpoint
+from executor.loading import build_checkpoint, kept_checkpoint
 from executor.native import NativeEngine, NativeUnavailable, tiers
 from executor.native.tiers import WAIT, Making, TwoTiers, begin, two_tiers
 from native_models import native_model
@@ -246,6 +247,19 @@ def test_with_a_compiler_that_does_not_work_too(
     engine = early_maker(lookup_model(), lines.append)()
     assert type(engine).__name__ == "HullEngine"
     assert len(lines) == 2 and "broken; the Python engine takes over" in lines[1]
+
+
+def test_a_start_that_finds_all_in_the_cache_imports_no_generator() -> None:
+    code = (
+        "from executor.loading import kept_checkpoint; from executor.native import NativeEngine; "
+        "import sys; assert NativeEngine.kept(kept_checkpoint()) is not None; "
+        "print(*(name for name in sys.modules if name.startswith('executor.')))"
+    )
+    NativeEngine(kept_checkpoint())
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert "executor.native.engine" in loaded
+    for name in ("generate", "forms", "classify", "paths"):
+        assert f"executor.native.{name}" not in loaded.split()
 
 
 # --- commands ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,11 @@ from compiler.errors import LimitError, TransputerError, UsageError
 from executor.checkpoint import Checkpoint
 from executor.files import write_atomically
 from executor.native.build import check_compiler, kept_library, load
-from executor.native.classify import Lookups
-from executor.native.forms import MOST_TOKENS
+from executor.native.errors import MOST_TOKENS
 from executor.native.kept import Code, code_of, kept_code
+
+if TYPE_CHECKING:
+    from executor.native.classify import Lookups
 
 OPTIMISATION = "-Og"
 """The C compiler's: compiles in half the time of ``-O1``, and the code is about as fast."""

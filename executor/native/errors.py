@@ -1,8 +1,11 @@
-"""Why there is no native engine."""
+"""How far the native engine goes, and why there is none."""
 
 from __future__ import annotations
 
 from compiler.errors import TransputerError
+
+MOST_TOKENS = 2**26
+"""The longest sequence: sums of a few squares of positions are exact."""
 
 
 class NativeUnavailable(TransputerError):

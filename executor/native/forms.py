@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from executor.checkpoint import Array
+from executor.native.errors import MOST_TOKENS as MOST_TOKENS
 
-MOST_TOKENS = 2**26
-"""The longest sequence: sums of a few squares of positions are exact."""
 NO_GRAIN = 5000
 
 Place = tuple[str, int]

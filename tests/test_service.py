@@ -361,6 +361,7 @@ def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
         raise native.NativeUnavailable("no C compiler works here")
 
     monkeypatch.setattr(native, "NativeEngine", refuse)
+    monkeypatch.setattr("executor.native.tiers.NativeEngine.kept", refuse)
 
 
 def test_without_a_compiler_the_python_engine_takes_over_and_says_so(

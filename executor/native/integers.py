@@ -14,7 +14,7 @@ from math import ceil, floor
 
 from executor.native.exprs import Expr, Make, Scope, Units
 from executor.native.forms import NO_GRAIN
-from executor.native.ranges import FINEST, ROUNDED, Range, grain_of, product, two
+from executor.native.ranges import FINEST, ROUNDED, Range, grain_of, product, two, whole
 from executor.native.steps import Level, select
 from executor.native.writer import plus
 
@@ -35,20 +35,23 @@ class Integers(Scope):
         known = convert and atom.range.is_exact and abs(atom.range.grain) <= FINEST
         return atom.range.grain if known and atom.kind == "double" else None
 
-    def unit(self, expr: Expr, convert: bool = False, const: bool = True) -> int | None:
+    def unit(self, expr: Expr, convert: bool | None = None, const: bool = True) -> int | None:
         """The coarsest unit for an expression, of which its terms are multiples.
 
         Args:
-            convert: whether float64 variables may be converted to integers.
+            convert: whether float64 variables may be converted to integers; None: if they are no
+                more than those that are integers, which had to be converted otherwise.
             const: whether the constant has to be a multiple as well.
         """
-        least = grain_of(expr.const) if const else NO_GRAIN
+        least, balance = grain_of(expr.const) if const else NO_GRAIN, 0
         for factor, name in expr.terms:
-            unit = self.unit_of(name, convert)
+            unit = self.unit_of(name, convert is not False)
             if unit is None:
                 return None
             least = min(least, unit + grain_of(factor))
-        return least if self._fits(expr, least) else None
+            if self._atoms[name].kind:
+                balance += 1 if self._atoms[name].units is not None else -1
+        return least if (convert or balance >= 0) and self._fits(expr, least) else None
 
     def _fits(self, expr: Expr, unit: int) -> bool:
         """Whether an expression stays small in a unit, with all sums on the way."""
@@ -61,8 +64,8 @@ class Integers(Scope):
         for factor, name in expr.terms:
             own = self.unit_of(name)
             assert own is not None
-            count = Fraction(factor) * Fraction(2) ** (own - unit)
-            assert count.denominator == 1
+            count = factor * two(own - unit)
+            assert whole(count)
             part, size = self._integer(name, own), abs(int(count))
             part = part if size == 1 else f"{size} * {part}"
             text = (
@@ -81,8 +84,8 @@ class Integers(Scope):
 
     def in_units(self, expr: Expr, unit: int) -> str:
         """C of type int64_t of an expression in a unit that is no coarser than its own."""
-        const = Fraction(expr.const) / Fraction(2) ** unit
-        assert const.denominator == 1
+        const = expr.const * two(-unit)
+        assert whole(const)
         return self._sum(expr, unit, int(const))
 
     def _one_name(self, expr: Expr, unit: int) -> str:
@@ -125,8 +128,8 @@ class Integers(Scope):
             return ""
         if not shift:
             return self._sum(expr, unit, round_to(const))
-        whole = round_to(const * 2**shift) + (2**shift - 1) * up
-        return f"({self._sum(expr, unit, whole)}) >> {shift}"
+        shifted = round_to(const * 2**shift) + (2**shift - 1) * up
+        return f"({self._sum(expr, unit, shifted)}) >> {shift}"
 
     def multiple(self, expr: Expr, unit: int) -> str:
         """C of an expression in a unit of which its value is a multiple, whatever its terms are."""
@@ -142,8 +145,9 @@ class Integers(Scope):
 
     def text(self, expr: Expr) -> str:
         """C of an expression as a float64; of several integers the sum is converted."""
-        whole = [a for _, a in expr.terms if self._atoms[a].make is None]
-        unit = self.unit(expr) if whole and len(expr.terms) + bool(expr.const) > 1 else None
+        integers = any(self._atoms[name].make is None for _, name in expr.terms)
+        several = len(expr.terms) + bool(expr.const) > 1
+        unit = self.unit(expr, False) if integers and several else None
         if unit is None:
             return super().text(expr)
         return plus("", two(unit), f"(double)({self.in_units(expr, unit)})")

@@ -27,8 +27,9 @@ from executor.native.nodes import (
     Quotient,
     Weight,
 )  # fmt: skip
-from executor.native.ranges import Range
+from executor.native.ranges import Range, grain_of, two
 from executor.native.shared import Shared
+from executor.native.writer import plus
 
 FIRST = 64
 """Specialised code runs from this position on: it looks back without looking for the start."""
@@ -359,11 +360,27 @@ class Lookups(Integers, ABC):
             values = Range(-MOST_KEY, MOST_KEY, 0).scaled(ratio)
         index, found = cell.text.replace(cell.owner, ""), self.found(cell.owner)
         key = ("cell", *found.key, index)
+        if ratio:
+            units = Units(grain_of(ratio), lambda s: s.key_of(cell, found, ratio))
+            return self.atom("v", values, None, key, units=units)
         unit = self.shared.unit_of(found.node.of, cell.index) if found.node is not None else None
         if unit is None:
             return self.atom("v", values, lambda s: s.owned(cell, found), key)
         whole = replace(cell, text=cell.text.replace("VALUE_", "WHOLE_"))
         return self.atom("v", values, None, key, units=Units(unit, lambda s: s.owned(whole, found)))
+
+    def key_of(self, cell: Cell, found: Found, ratio: float) -> str:
+        """C of a value that is the record's key, in units: of a record that was hit what was asked.
+
+        Of others it is kept, for keys that are as guessed.
+        """
+        unit = grain_of(ratio)
+        kept = f"(int64_t)({plus('', two(-unit), self.owned(cell, found))})"
+        hit = self._known.get(("hit of", *found.key))
+        if hit is None:
+            return kept
+        name, asked = self.text(hit), self.rounded(found.arguments[0])
+        return f"{name} ? {int(ratio * two(-unit))} * ({asked}) : {kept}"
 
     def owned(self, cell: Cell | Weight, found: Found) -> str:
         """C of a part of a record, which is there then."""
@@ -404,6 +421,7 @@ class Lookups(Integers, ABC):
             "hit", Range(0.0, 1.0, 0), lambda s: f"table_hit(&e->{node.of}, {integer})",
             ("hit", node.of, arguments[0].key, version), "cell *const",
         )  # fmt: skip
+        self._known["hit of", *found.key] = hit
         name, before = self.text(hit), " ".join(self.to_write(node.of))
         return f"{name} ? {name} : ({{ {before} table_missed(&e->{node.of}, {integer}); }})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -245,8 +246,11 @@ class Shared:
         (one, name), (other, same) = key.variables[0], value.variables[0]
         if name != same or not (key.form.is_zero and value.form.is_zero):
             return 0.0
+        ratio = 2.0 * other / one
+        if Fraction(ratio) * Fraction(one) != 2 * Fraction(other):
+            return 0.0
         self.keyed.add(node.of)
-        return 2.0 * other / one
+        return ratio
 
     def unit_of(self, name: str, index: int) -> int | None:
         """The unit of the integers that a table keeps for a value; None if it keeps float64s.

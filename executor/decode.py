@@ -71,6 +71,15 @@ class Keepable(Engine, Protocol):
         """Become, from new, what the engine of the same model was when it gave this state."""
 
 
+@runtime_checkable
+class Follower(Engine, Protocol):
+    """An engine that writes faster than it reads."""
+
+    def follow(self, token: int, written: Ids) -> bool:
+        """Append ``token`` and all of ``written`` but its last, which are to be the tokens that
+        follow: by writing them again. Whether they are; if not, it has read others."""
+
+
 def extend(step: Callable[[int], int], token: int, stop: Collection[int], limit: int) -> Ids:
     """``Engine.extend`` for an engine that has nothing faster than its ``step``."""
     produced = array("i")

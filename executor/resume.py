@@ -17,7 +17,8 @@ import stat
 import struct
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -27,7 +28,7 @@ from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
 from compiler.errors import TransputerError, UsageError
 from executor.checkpoint import Checkpoint
-from executor.decode import Ids
+from executor.decode import LONGEST_CHUNK, Engine, Follower, Ids, feed_chunks
 from executor.files import write_atomically
 from executor.managed import Managed
 
@@ -97,6 +98,34 @@ class SavedRun:
         """
         for n_tokens, data in _frames(self.path, self.size):
             yield _unpack(self.path, n_tokens, data)
+
+
+def feed_saved(engine: Engine, token: int, saved: SavedRun) -> Generator[int, None, int]:
+    """Bring an engine that has read a prompt to the end of a saved run, in pieces; after each its
+    length.
+
+    Args:
+        token: the last of the prompt, which it has not read.
+
+    Returns:
+        The last token of the saved run, which it has not read either.
+
+    Raises:
+        TransputerError: if the model would have written other tokens, and the engine notices.
+    """
+    for ids in saved.chunks():
+        for start in range(0, len(ids), LONGEST_CHUNK):
+            part = ids[start : start + LONGEST_CHUNK]
+            if not isinstance(engine, Follower):
+                yield from feed_chunks(engine, array("i", [token, *part[:-1].tolist()]))
+            elif not engine.follow(token, part):
+                raise TransputerError(
+                    f"{saved.path}: holds tokens that this model does not write; the run cannot "
+                    "go on from it"
+                )
+            token = int(part[-1])
+            yield len(part)
+    return token
 
 
 def open_run(path: str | os.PathLike[str], identity: RunIdentity) -> SavedRun:

@@ -23,12 +23,12 @@ from executor.backtrace import backtrace
 from executor.call import I32, Call, Prototype
 from executor.checkpoint import Checkpoint
 from executor.config import AUTO
-from executor.decode import Engine, Ids, extend_chunks, feed_chunks, make_engine
+from executor.decode import Engine, Ids, extend_chunks, make_engine
 from executor.job import Job, ProgramSource, own_input, prepare
 from executor.kept_prompt import feed_prompt
 from executor.loading import ModelSource, open_checkpoint, refusal
 from executor.process import resident_bytes
-from executor.resume import RunIdentity, open_run
+from executor.resume import RunIdentity, feed_saved, open_run
 from executor.scan import Scanner, Written
 from executor.trace import Event, Kind, TraceError, read_trace
 
@@ -244,13 +244,9 @@ class Execution:
     def _feed(self) -> Iterator[int]:
         """Feed prompt and saved tokens, all but the last, which becomes ``_last``."""
         yield from feed_prompt(self._engine, self._checkpoint, self._prompt[:-1], self._n_program)
-        last = self._prompt[-1:]
+        self._last = self._prompt[-1]
         if self.saved is not None:
-            for ids in self.saved.chunks():
-                part = last + array("i", ids.tobytes())
-                yield from feed_chunks(self._engine, part[:-1])
-                last = part[-1:]
-        self._last = last[0]
+            self._last = yield from feed_saved(self._engine, self._last, self.saved)
 
     def _limit_reached(self) -> bool:
         return self._limit is not None and self.reader.n_tokens >= self._limit

@@ -20,7 +20,8 @@ from compiler.errors import TransputerError, UsageError
 from compiler.program import Program
 from example_models import lookup_model
 from executor import resume, runner
-from executor.decode import Ids
+from executor.decode import Ids, make_engine
+from executor.job import prepare
 from executor.loading import build_checkpoint
 from executor.resume import RunIdentity, RunRecorder, open_run
 from executor.runner import Execution
@@ -271,6 +272,37 @@ def test_a_limited_run_goes_on_to_the_identical_trace(program: Path, tmp_path: P
     code, out, err = transputer("run", "--engine", "standard", "--resume", run, "--check", program)
     assert (code, out) == whole[:2]
     assert "agrees with" in err
+
+
+def test_a_run_goes_on_with_an_engine_that_writes_it_again(program: Path, tmp_path: Path) -> None:
+    run, whole = tmp_path / "run", transputer("run", *ENGINE, program)
+    transputer("run", *ENGINE, "--checkpoint", run, "--max-tokens", 1000, program)
+    code, out, err = transputer("run", "--engine", "native", "--resume", run, "--check", program)
+    assert (code, out) == whole[:2] and "agrees with" in err
+
+
+def test_tokens_that_the_model_does_not_write_are_noticed(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a version that wrote something else; the digests are right."""
+    model, job = build_checkpoint(), prepare(program)
+    saved = tmp_path / "run"
+    execution = Execution(job.program, model, job.program.input_tokens())
+    ids = np.concatenate([chunk.ids for chunk in execution.chunks()])[:900]
+    monkeypatch.setattr(resume, "LONGEST_CHUNK", 100)
+    for at in (*range(0, 900, 90), 899):
+        wrong = ids.copy()
+        wrong[at] = ids[at] + 1
+        saved.unlink(missing_ok=True)
+        with RunRecorder(saved, execution.identity) as recorder:
+            recorder.write(wrong)
+        engine = make_engine("native", model)
+        engine.feed([*model.rom, *model.encode([*job.program.tokens])])
+        feeding = resume.feed_saved(
+            engine, model.encode(["eof"])[0], open_run(saved, execution.identity)
+        )
+        with pytest.raises(TransputerError, match="run: holds tokens that this model does not"):
+            list(feeding)
 
 
 def test_a_limit_below_what_was_saved_is_a_limit(program: Path, tmp_path: Path) -> None:

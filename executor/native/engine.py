@@ -147,6 +147,17 @@ class NativeEngine:
         except MemoryError:
             return produced[:count]
 
+    def follow(self, token: int, written: Ids) -> bool:
+        """See :class:`executor.decode.Follower`."""
+        done = 0
+        while done < len(written):
+            produced = self.extend(token, (), len(written) - done)
+            if not np.array_equal(produced, written[done : done + len(produced)]):
+                return False
+            done += len(produced)
+            token = int(produced[-1])
+        return True
+
     def tokens(self, start: int, stop: int) -> Ids:
         """The tokens at these positions, of those appended so far."""
         ids = np.empty(max(min(stop, len(self)) - start, 0), np.int32)

@@ -95,12 +95,10 @@ class TwoTiers:
         for start in range(0, self._given, AT_ONCE):
             better.feed(first.tokens(start, min(start + AT_ONCE, self._given)))
         for start in range(self._given, end, AT_ONCE):
-            count = min(AT_ONCE, end - start)
-            token, *_ = first.tokens(start, start + 1)
-            written = better.extend(int(token), (), count)
-            if not np.array_equal(
-                written[: end - start - 1], first.tokens(start + 1, start + 1 + count)
-            ):
+            token, *written = first.tokens(start, min(start + AT_ONCE, end) + 1).tolist()
+            if start + AT_ONCE >= end:
+                written.append(self._written)
+            if not better.follow(token, np.array(written, np.int32)):
                 return False
         return True
 

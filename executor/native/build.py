@@ -180,4 +180,5 @@ def _run(command: list[str], folder: Path) -> str:
     if b"No space left on device" in done.stderr or b"NoSpaceLeft" in done.stderr:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     messages = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return (messages[0] if messages else f"exit code {done.returncode}")[:200]
+    errors = [line for line in messages if "error" in line] or messages
+    return (errors[0] if errors else f"exit code {done.returncode}")[:200]

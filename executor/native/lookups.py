@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from executor.native.exprs import Expr, Key, Units, constant
+from executor.native.exprs import Expr, Key, Make, Units, constant
 from executor.native.forms import HERE, MOST_TOKENS, Linear, Place
 from executor.native.integers import Integers
 from executor.native.nodes import (
@@ -225,11 +225,31 @@ class Lookups(Integers, ABC):
         if low == high <= self.first:
             return self.fixed(int(low)), 0
         places = Range(min(low, POSITIONS.high), min(high, POSITIONS.high), 0)
-        likely = self._likely(query) if self.retry != "plain" else None
+        likely = self._likely(query) if self.guarded else None
         if likely is not None:
             key = ("nearest", query.key)
             return self._place(key, lambda s: s.among(query, likely), likely)
+        if self.guarded and high > self._surely:
+            if high > POSITIONS.high / 2:
+                places = Range(max(places.low, float(self._least)), places.high, 0)
+            make: Make = lambda s: s.up_to_now(query, int(places.low))  # noqa: E731
+            return self._place(("nearest", query.key), make, places)
         return self._place(("nearest", query.key), lambda s: s.nearest(query), places)
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the path can be left where something is not as expected."""
+        return self.retry != "plain"
+
+    @property
+    def _surely(self) -> int:
+        """A position that the current one is not before."""
+        return max(self.first, len(self.shared.prefix)) if self.first else 0
+
+    @property
+    def _least(self) -> int:
+        """Positions that may be anywhere are expected from there on: looking back needs no care."""
+        return min(FIRST, len(self.shared.prefix))
 
     def _likely(self, query: Expr) -> Range | None:
         """Positions of the prefix that a column of one token tells, for most tokens it may be."""
@@ -257,11 +277,8 @@ class Lookups(Integers, ABC):
         name = self.read(base)
         if not back:
             return name
-        return (
-            f"{name} - {back}"
-            if base == HERE[0] and back <= self.first
-            else f"before({name}, {back})"
-        )
+        least = self.first if base == HERE[0] else self.range_of(base).low
+        return f"{name} - {back}" if back <= least else f"before({name}, {back})"
 
     def as_double(self, spot: Spot) -> Expr:
         """A position as a number."""
@@ -287,13 +304,8 @@ class Lookups(Integers, ABC):
         return self.atom("u", values, None, ("far", base), units=units)
 
     def nearest(self, query: Expr) -> str:
-        """C of the position nearest to a number.
-
-        In a trace one that is behind ``p`` ends it: so what is found stays so for later tokens.
-        """
+        """C of the position nearest to a number."""
         text = self.rounded(query, add=0.5)
-        if not text and self.several:
-            return self._not_behind(f"nearest_position({self.text(query)}, p + 1)")
         if not text:
             return f"nearest_position({self.text(query)}, p)"
         rest = sum((self.range_of(n).scaled(f).high for f, n in query.terms), query.const)
@@ -303,25 +315,31 @@ class Lookups(Integers, ABC):
         )
         if floor(query.range.low + 0.5) < 0:
             text = f"at_least_0({text})"
-        below = below or floor(query.range.high + 0.5) <= self.first
-        if below:
-            return text
-        if not self.several:
-            return f"at_most({text}, p)"
-        return self._not_behind(text)
+        below = below or floor(query.range.high + 0.5) <= self._surely
+        return text if below else f"at_most({text}, p)"
+
+    def up_to_now(self, query: Expr, least: int) -> str:
+        """The same for one from ``least`` to ``p``, with a guard if it is not there.
+
+        So it needs no look at the current position, and is the same for later tokens.
+        """
+        text = self.rounded(query, add=0.5)
+        if not text:
+            text = f"nearest_position({self.text(query)}, p + 1)"
+        name = self.name("at")
+        self.say(f"const int64_t {name} = {text};")
+        if floor(query.range.low + 0.5) >= least:
+            self.guard(f"{name} > p")
+        else:
+            less = f" - {least}" if least else ""
+            self.guard(f"(uint64_t)({name}{less}) > (uint64_t)(p{less})")
+        return name
 
     def among(self, query: Expr, places: Range) -> str:
         """The same for one that is likely to be at some places, with a guard if it is not."""
         name = self.name("at")
         self.say(f"const int64_t {name} = {self.rounded(query, add=0.5)};")
         self.guard(f"{name} < {int(places.low)} || {name} > {int(places.high)}")
-        return name
-
-    def _not_behind(self, text: str) -> str:
-        """A position that is at most ``p``."""
-        name = self.name("at")
-        self.say(f"const int64_t {name} = {text};")
-        self.guard(f"{name} > p")
         return name
 
     # Stored values

@@ -22,6 +22,8 @@ from executor.native.writer import number
 
 TOKEN = "token"
 """The C variable of the current token, and then of the next."""
+OUTPUT = ("output", 0)
+"""Columns of tokens that come out are one table."""
 ROUNDING = 2.0**-48
 """Relative error of a score, at most."""
 
@@ -159,6 +161,9 @@ def _token(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[o
             return str(int(constant))
         return tail.rounded(rival.token, convert=False) or tail.text(rival.token)
     family, index = families[rival.family], rival.family
+    of_token = _by_token(tail, rival, family)
+    if of_token:
+        return of_token
     at = corner(tail, rival, family, corners)
     tokens = [line.token for line in family.winners]
     last = len(family.corners)
@@ -174,6 +179,27 @@ def _token(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[o
         edge = f"{at} < {last} && {tail.factor(rival.y)} == {_edges(tail, rival, family)}[{at}]"
         text = f"{edge} ? ties_{index}[{at}] : {text}"
     return text
+
+
+def _by_token(tail: Tail, rival: Rival, family: Family) -> str:
+    """C of a token that depends on another one alone, which is a column; empty if not."""
+    y, columns = rival.y, tail.shared.columns
+    column = tail.column_of.get(y.terms[0][1]) if len(y.terms) == 1 else None
+    if column is None or not tail.is_exact([(1.0, y)]):
+        return ""
+    number, mask, spot = column
+    held = columns.masks[mask]
+    values = y.terms[0][0] * columns.arrays[number][held] + y.const
+    slopes, _, corners = family.arrays
+    at = np.searchsorted(corners, values)
+    inside = np.minimum(at, len(corners) - 1)
+    winners = np.array([line.token for line in family.winners], float)
+    ties = np.array(family.at_corner, float)
+    tokens = np.zeros(len(held))
+    on_corner = (at < len(corners)) & (corners[inside] == values)
+    tokens[held] = np.where(on_corner, ties[inside], winners[at])
+    factor, found = columns.column(tokens)
+    return "" if factor != 1.0 else tail.whole_column(OUTPUT, found, 0, mask, spot)
 
 
 def _score(tail: Tail, rival: Rival, families: Sequence[Family], corners: dict[object, str]) -> str:

@@ -12,7 +12,7 @@ In: a :class:`~executor.native.nodes.Program`. Out: :class:`Splits`. A path spli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -33,6 +33,8 @@ MOST_CLASSES = 128
 FEWEST_GATES = 4
 """A place splits the code if at least so many gates depend on its token."""
 MOST_LAST = 6
+MOST_ALONE = 16
+"""Tokens that are a class of their own."""
 
 
 class Splits:
@@ -151,19 +153,30 @@ class Splits:
         ways = [self._producible()]
         if self.key is not None:
             ways.append(self.greatest)
-        for way in ways:
+        for way in (*ways, *self._alone()):
             found = [part for mask in found for part in (mask & way, mask & ~way)]
-        return [mask for mask in found if mask.any()]
+            found = [mask for mask in found if mask.any()]
+        return found
+
+    def _alone(self) -> Iterator[Mask]:
+        """Tokens with the greatest key that come out by a row of their own, if they are few."""
+        tokens = {t for t in self._candidates() if self.key is not None and self.greatest[t]}
+        for token in sorted(tokens) if len(tokens) <= MOST_ALONE else []:
+            yield np.arange(self.shared.columns.n_tokens) == token
+
+    def _candidates(self) -> Iterator[int]:
+        """Tokens that come out by a row of their own."""
+        for one in self.program.candidates:
+            form = one.token.form
+            for column in form.columns.values():
+                yield from map(int, set(column + form.const))
+            if not form.columns:
+                yield int(form.const)
 
     def _producible(self) -> Mask:
         """Tokens that can come out; others are in prompts only."""
         tokens = [t for family in self.families for t in family.at_corner]
         tokens += [line.token for family in self.families for line in family.winners]
-        for one in self.program.candidates:
-            form = one.token.form
-            tokens += [int(t) for column in form.columns.values() for t in set(column + form.const)]
-            if not form.columns:
-                tokens.append(int(form.const))
         mask = np.zeros(self.shared.columns.n_tokens, np.bool_)
-        mask[tokens] = True
+        mask[[*tokens, *self._candidates()]] = True
         return mask

@@ -23,7 +23,7 @@ def bounded(shared: Shared, name: str) -> str:
     if unit is None:
         return f"fabs(e->{name}) <= {SUM_BOUND!r}"
     most = int(SUM_BOUND * two(-unit))
-    return f"held_{name} >= -{most} && held_{name} <= {most}"
+    return f"(uint64_t)(held_{name} + {most}) <= {2 * most}"
 
 
 class Sums:

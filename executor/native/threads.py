@@ -30,9 +30,11 @@ class Threads:
         self.bounds = bounds
         self._tables: dict[bytes, str] = {}
         through = np.zeros(self.shared.columns.n_tokens, np.bool_)
+        self._ends = through.copy()
         for trace in paths.traces.values():
             for _, written in trace.endings():
                 through |= written.outputs & ~written.leaving
+                self._ends |= written.leaving
         ids = np.flatnonzero(through).tolist()
         self.shared.constants["through"] = (
             f"static const int32_t through[] = {{{', '.join(map(str, [*ids, -1]))}}};"
@@ -81,7 +83,10 @@ class Threads:
         if group.latest:
             lines += self._pending(tail.neutral)
             lines += [f"old_{name} = {variable(self.shared, name)};" for name in self.shared.sums]
-            return [*lines, *tail.lines, f"goto fetch_{g};"]
+            lines += tail.lines
+            if not self._comes_out(c):
+                return [*lines, f"goto fetch_{g};"]
+            return [*lines, *_block(self._fetch(g, self.splits.own[c]))]
         if group.dispatch.done:
             lines += self._pending(())
         return [*lines, *self._fetch(g)]
@@ -94,8 +99,16 @@ class Threads:
             if name not in neutral and not self.shared.timeless(name)
         ]
 
-    def _fetch(self, g: int) -> list[str]:
-        """The branches of a group, on what is fetched and what was the latest."""
+    def _comes_out(self, c: int) -> bool:
+        """Whether a trace ends in tokens of a class."""
+        return bool((self._ends & self.splits.own[c]).any())
+
+    def _fetch(self, g: int, own: Mask | None = None) -> list[str]:
+        """The branches of a group, on what is fetched and what was the latest.
+
+        Args:
+            own: the current token is one of these.
+        """
         group, splits = self.paths.groups[g], self.splits
         at = "token"
         if not group.latest and splits.extremes:
@@ -103,6 +116,10 @@ class Threads:
         cases = []
         for y, classes in enumerate(splits.last):
             ends = [self._distances(g, y, last) for last in range(len(classes))]
+            known = [ends[i] for i, one in enumerate(classes) if own is None or (one & own).any()]
+            if group.latest and len(known) == 1:
+                cases.append(known[0])
+                continue
             cases.append(self._switch(partial(self._class_of, f"last{y}", classes, at), ends))
         moving = group.fetch is not None and splits.place is not None
         chain = "place < p ? limit : 0" if moving else "limit" if group.fetch == () else "0"
@@ -184,7 +201,7 @@ class Threads:
         name = f"t{count}"
         lines = [
             f"const int32_t {name} = {written.token};",
-            f"next[p + {offset} - start] = {name};",
+            f"following[p + {offset}] = {name};" if offset else f"following[p] = {name};",
             f"e->core.tokens[p + {count}] = (token_t){name};",
         ]
         onward: list[str] = []

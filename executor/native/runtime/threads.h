@@ -6,6 +6,8 @@ static int64_t append(engine *e, const int32_t *given, int32_t token, const uint
                       int64_t n_tokens, int32_t *next)
 {
     const int64_t start = e->core.length, end = start + n_tokens;
+    /* next as an array by positions */
+    int32_t *const following = (int32_t *)((uintptr_t)next - (uintptr_t)start * sizeof *next);
     int64_t p = start; /* the position of `token` */
     int64_t limit = 0; /* up to which position one path may lead on to another */
     int64_t chain = 0; /* the same, if the next token fetches at `place` as well; or 0 */

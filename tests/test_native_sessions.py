@@ -14,6 +14,7 @@ from executor.loading import build_checkpoint
 from executor.native import NativeEngine, paths
 from native_models import native_model, split_model
 from native_rich import rich_model
+from native_rough import rough_model
 from native_sessions import (
     Oracle,
     Session,
@@ -42,10 +43,18 @@ def check_all_ways(checkpoint: Checkpoint, seed: int) -> None:
 
 def check_many(checkpoint: Checkpoint, seed: int) -> None:
     """Many random sessions, against plain code; a few against the scan engine too."""
+    check(against_plain_code(checkpoint, seed)[:4], scan_of(checkpoint))
+
+
+def check_rough(seed: int) -> None:
+    """Against plain code alone: a scan adds up in another order."""
+    against_plain_code(rough_model(seed), seed)
+
+
+def against_plain_code(checkpoint: Checkpoint, seed: int) -> list[Session]:
     engine = NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0")
     plain = NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0", specialise=False)
-    found = many_at_random(engine, plain, checkpoint, seed, ROUNDS)
-    check(found[:4], scan_of(checkpoint))
+    return many_at_random(engine, plain, checkpoint, seed, ROUNDS)
 
 
 def check(sessions: list[Session], oracle: Oracle) -> None:
@@ -88,6 +97,11 @@ def test_models_with_everything(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("_short")
+def test_sums_that_are_rounded() -> None:
+    check_rough(12)
+
+
+@pytest.mark.usefixtures("_short")
 @pytest.mark.parametrize("read", ["zero", "chained", "greatest"])
 def test_what_depends_on_few_keys_comes_after_a_new_one(read: str) -> None:
     check_many(late_model(read), 1)
@@ -104,6 +118,13 @@ def test_a_distance_of_which_there_is_no_path_between_near_and_far_ones() -> Non
 def test_more_models_with_everything(seed: int) -> None:
     check_all_ways(rich_model(seed), seed)
     check_many(rich_model(seed), seed)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("seed", range(100))
+def test_more_sums_that_are_rounded(seed: int) -> None:
+    check_rough(seed)
 
 
 @pytest.mark.long

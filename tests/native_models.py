@@ -169,6 +169,7 @@ def _set_head(checkpoint: Checkpoint, layer: int, head: int, rows: Rows) -> None
 def split_model(
     seed: int, stride: float = 1, least: int = 0, part: float = 1.0, sides: int = 0,
     scale: float = 1.0, lasting: bool = False, tabled: bool = False,
+    writer: bool = False, alone: bool = False,
 ) -> Checkpoint:  # fmt: skip
     """A small interpreter with everything that splits specialised code, otherwise random.
 
@@ -189,6 +190,8 @@ def split_model(
         lasting: whether no value of the table depends on the cursor, so that nothing has to be
             computed before that moves.
         tabled: whether the number of a token is a position, for most tokens one of the first.
+        writer: whether that one code reads a number of the token that wrote the key instead.
+        alone: whether a record has no other values than the key.
     """
     rng = np.random.default_rng(2000 + seed)
     vocab, codes, wide, snap = 40, 6, 24, 1.5 * 2.0**48
@@ -281,10 +284,10 @@ def split_model(
         0,
         (query, {one: 1.0}),
         table,
-        ({key: 1.0}, {there if lasting else out: 1.0}),
+        ({key: 1.0}, {key if alone else there if lasting else out: 1.0}),
         (found, out),
     )
-    head(2, 1, (query, {one: 1.0}), table, ({nearest: 1.0}, {}), (seen,))
+    head(2, 1, (query, {one: 1.0}), table, ({code if writer else nearest: 1.0}, {}), (seen,))
     gate = {one: 1.0 - 4.0, got: 4.0, got_square: -1.0}
     neuron(2, 0, gate, {seen: 1.0}, out, 1.0)
     neuron(2, 1, {found: 1.0, one: 0.5}, {one: 2.0}, out, 1.0)

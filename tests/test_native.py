@@ -116,6 +116,7 @@ def test_the_default_machine_is_recognised() -> None:
     assert "specialised code: " in text and "the current token: " in text
     assert "it decides about most gates" in text and "how far back" in text
     assert "no path got shorter" in text and "by the paths that read them" in text
+    assert "head 5.0 (the memory byte): with a position the token there is kept" in text
     assert "that head 2.2 (the opcode at the cursor) reads: " in text
 
 

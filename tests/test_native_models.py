@@ -148,6 +148,21 @@ def test_values_that_are_quarters(seed: int) -> None:
     runs(model, seed)
 
 
+@pytest.mark.parametrize(("seed", "alone"), [(5, False), (32, True)])
+def test_tokens_that_are_kept_with_a_record(seed: int, alone: bool) -> None:
+    """With other values, of which some come later, and alone."""
+    model = split_model(seed, sides=2, writer=True, alone=alone)
+    special = generate(model.config, model.weights, model.rom).special
+    assert special is not None and special.with_token == ("table_2a",)
+    runs(model, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(60))
+def test_more_tokens_that_are_kept_with_a_record(seed: int) -> None:
+    runs(split_model(seed, sides=seed % 3, writer=True, alone=seed % 2 == 0), seed)
+
+
 SQUARES = [
     (2, 0, 1.0), (2, -5, 1.0), (1, 0, 1.0), (1, -5, 1.0), (2, -5, 0.5), (2, 0, 2.0**40),
 ]  # fmt: skip

@@ -298,10 +298,11 @@ class Attention:
     def _insert(self, name: str, insert: Insert) -> None:
         """Fill the record and insert it."""
         self.writer.program.effects[name] = insert
-        self._say(f"{insert.fresh}[0].i = {'1' if insert.mean else 'p'};")
+        table = insert.kind == "table"
+        at = f"PLACE_{name}(p, token)" if table else "1" if insert.mean else "p"
+        self._say(f"{insert.fresh}[0].i = {at};")
         for k, value in enumerate(insert.values):
             cell, text = f"{insert.fresh}[{k + 1}]", self.writer.text(value)
-            table = insert.kind == "table"
             self._say(f"KEEP_{name}_{k + 1}({cell}, {text});" if table else f"{cell}.d = {text};")
         self._say(insert.call.format(*map(self.writer.text, insert.arguments)))
 
@@ -321,10 +322,11 @@ class Attention:
         call = query.call.format(*map(w.text, query.arguments))
         self._say(f"const cell *const {record} = {call};")
         cells = [f"{record}[{k + 1}].d" for k in range(len(stored))]
-        if query.call.startswith("table_query("):
+        weight = f"{record}[0].i"
+        if query.is_table:
             cells = [f"VALUE_{query.of}_{k + 1}({record})" for k in range(len(stored))]
-        rows = self._rows(cache, reader)
-        mean, weight = cache.mode == "mean", f"{record}[0].i"
+            weight = f"AT_{query.of}({record})"
+        rows, mean = self._rows(cache, reader), cache.mode == "mean"
         found = self._record(cells, weight, mean, stored, rows, values, record)
         self._deliver(cache, reader, found, results, _how(how, stored, " with each"), query.of)
 

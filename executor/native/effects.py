@@ -157,7 +157,10 @@ class Effects(Lookups):
         if effect.kind == "few":
             fresh = self.name("fresh")
             self.say(f"cell *const {fresh} = {effect.fresh};")
-        self.say(f"{fresh}[0].i = {'1' if effect.mean else self.now};")
+        at = "1" if effect.mean else self.now
+        if effect.kind == "table":
+            at = f"PLACE_{name}({self.now}, {self.token(self.here)})"
+        self.say(f"{fresh}[0].i = {at};")
         for k, (field, text) in cells.items():
             self.say(f"{fresh}[{k}].{field} = {text};")
         if placed:
@@ -248,4 +251,5 @@ def _zero_written(name: str, offset: int, values: tuple[Kept, ...] | None) -> li
         return [f"table_zero_later(&e->{name}, {position});"]
     parts = [f"[{k}].{field} = {text};" for k, (field, text) in enumerate(values, 1)]
     record = f"table_zero(&e->{name})"
-    return [f"{record}[0].i = {position};", *(record + part for part in parts)]
+    at = f"PLACE_{name}({position}, e->core.tokens[{position}])"
+    return [f"{record}[0].i = {at};", *(record + part for part in parts)]

@@ -18,7 +18,7 @@ def late_values(shared: Shared) -> list[str]:
             field, text = tail.kept(name, k, value)
             lines += [
                 f"static {CELL_TYPES[field]} late_{name}_{k}(engine *e, const cell *record)\n{{",
-                "    const int64_t p = record[0].i;",
+                f"    const int64_t p = AT_{name}(record);",
                 f"    if (p < e->{name}.late_from)",
                 f"        return record[{k}].{field};",
                 "    const int32_t token = e->core.tokens[p];",
@@ -46,7 +46,7 @@ def refreshing(shared: Shared) -> list[str]:
             f"static void {part}_{name}(void *owner, int64_t p, cell *record)\n{{",
             "    engine *const e = owner;",
             "    const int32_t token = e->core.tokens[p];",
-            "    record[0].i = p;",
+            f"    record[0].i = PLACE_{name}(p, token);",
             *("    " + line for line in tail.lines),
             "}\n",
         ]

@@ -181,8 +181,17 @@ class Lookups(Integers, ABC):
             scope.cost += LOOKUP
             return f"e->core.tokens[{scope.at(spot)}]"
 
+        return self._token(spot, make)
+
+    def _token(self, spot: Spot, make: Callable[[Any], str]) -> Expr:
         values = Range(0.0, float(self.shared.columns.n_tokens), 0)
         return self.atom("k", values, make, ("token", spot), "uint32_t")
+
+    def _keep_token(self, spot: Spot, node: Weight, found: Found) -> None:
+        """Read the token at the position of a table's record from the record."""
+        text = node.text.replace("AT_", "TOKEN_", 1)
+        kept = replace(node, text=text)
+        self._token(spot, lambda s: s.owned(kept, found))
 
     # Positions
 
@@ -203,7 +212,10 @@ class Lookups(Integers, ABC):
                 if owner in self.back:
                     return (HERE[0], self.back[owner])
                 found = self.found(owner)
-                return self._place(("weight", *found.key), lambda s: s.owned(node, found))
+                spot = self._place(("weight", *found.key), lambda s: s.owned(node, found))
+                if found.node is not None and found.node.is_table:
+                    self._keep_token(spot, node, found)
+                return spot
             case Nearest(query):
                 expr = self.linear(query)
                 return self._nearest(expr)
@@ -425,7 +437,7 @@ class Lookups(Integers, ABC):
         node, arguments = found.node, found.arguments
         assert node is not None
         self.effect(node.of)
-        is_table = node.call.startswith("table_query(") and arguments[0].range.grain >= 0
+        is_table = node.is_table and arguments[0].range.grain >= 0
         integer = self.rounded(arguments[0]) if is_table else ""
         if not integer:
             for line in self.written(node.of):

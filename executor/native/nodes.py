@@ -91,6 +91,11 @@ class Query:
     call: str
     arguments: tuple[Linear, ...]
 
+    @property
+    def is_table(self) -> bool:
+        """Whether the structure is a table of integer keys."""
+        return self.call.startswith("table_query(")
+
 
 @dataclass(frozen=True)
 class Nearest:

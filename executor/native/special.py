@@ -19,7 +19,7 @@ from executor.native.later import exceeding, late_values, refreshing
 from executor.native.nodes import AddTo, Extreme, Insert, Program
 from executor.native.paths import Paths
 from executor.native.ranges import two
-from executor.native.shared import SUM_BOUND
+from executor.native.shared import SUM_BOUND, Shared
 from executor.native.sources import runtime
 from executor.native.splits import Splits
 from executor.native.state import counted
@@ -51,6 +51,7 @@ class Special:
     late: Mapping[str, Collection[int]]
     through: bool
     units: Mapping[str, Sequence[int | None]]
+    with_token: Collection[str]
     described: tuple[str, ...]
 
 
@@ -99,6 +100,7 @@ def specialise(
     once += [f"e->{name}.has_zero" for name in sorted(shared.zeroed)]
     if shared.dropped:
         once.append("e->dropped")
+    with_token = tuple(_with_token(shared, [*lines, *refresh, *columns]))
     return Special(
         lines=tuple(lines),
         tables=tuple(tables),
@@ -127,7 +129,11 @@ def specialise(
             for name, effect in program.effects.items()
             if isinstance(effect, Insert)
         },
-        described=tuple(_described(splits, paths, len(lines))),
+        with_token=with_token,
+        described=(
+            *_described(splits, paths, len(lines)),
+            *(f"  {name}: with a position the token there is kept" for name in with_token),
+        ),
     )
 
 
@@ -183,7 +189,8 @@ def columns(special: Special | None, n_columns: int, widths: Mapping[str, int]) 
     Args:
         widths: how many values a record of each table has.
     """
-    lines = []
+    kept = special.with_token if special is not None else ()
+    lines = [line for name in widths for line in _place(name, name in kept)]
     dropped = bool(special and special.dropped)
     if special is not None:
         lines += [*special.macros, *special.columns]
@@ -198,6 +205,32 @@ def columns(special: Special | None, n_columns: int, widths: Mapping[str, int]) 
             unit = special.units[name][k - 1] if special is not None else None
             lines += _cell(f"{name}_{k}", k, unit, late)
     return "\n".join([*lines, ""])
+
+
+def _place(name: str, with_token: bool) -> list[str]:
+    """C macros for the position in a table's record; in the lower half there may be the token."""
+    if with_token:
+        place, at = "((int64_t)(p) << 32 | (uint32_t)(token))", "((r)[0].i >> 32)"
+        token = "(uint32_t)(r)[0].i"
+    else:
+        place, at, token = "(p)", "(r)[0].i", f"e->core.tokens[AT_{name}(r)]"
+    return [
+        f"#define PLACE_{name}(p, token) {place}",
+        f"#define AT_{name}(r) {at}",
+        f"#define TOKEN_{name}(r) {token}",
+    ]
+
+
+def _with_token(shared: Shared, lines: Sequence[str]) -> Iterator[str]:
+    """Tables of whose records code reads tokens but no positions: tokens are kept there.
+
+    They may have been written long ago, and then reading them anywhere else takes long.
+    """
+    for name, effect in shared.program.effects.items():
+        if isinstance(effect, Insert) and effect.kind == "table" and name not in shared.late:
+            used = [any(f"{part}_{name}(" in line for line in lines) for part in ("TOKEN", "AT")]
+            if used == [True, False]:
+                yield name
 
 
 def _cell(name: str, index: int, unit: int | None, late: bool) -> list[str]:

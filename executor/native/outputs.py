@@ -185,7 +185,7 @@ def _by_token(tail: Tail, rival: Rival, family: Family) -> str:
     """C of a token that depends on another one alone, which is a column; empty if not."""
     y, columns = rival.y, tail.shared.columns
     column = tail.column_of.get(y.terms[0][1]) if len(y.terms) == 1 else None
-    if column is None or not tail.is_exact([(1.0, y)]):
+    if column is None or not family.corners or not tail.is_exact([(1.0, y)]):
         return ""
     number, mask, spot = column
     held = columns.masks[mask]

@@ -16,6 +16,7 @@ import numpy as np
 from executor.native.exprs import Expr, Key, Make, Units, constant
 from executor.native.forms import HERE, MOST_TOKENS, Linear, Place
 from executor.native.integers import Integers
+from executor.native.likely import likely
 from executor.native.nodes import (
     Back,
     Cell,
@@ -237,10 +238,10 @@ class Lookups(Integers, ABC):
         if low == high <= self.first:
             return self.fixed(int(low)), 0
         places = Range(min(low, POSITIONS.high), min(high, POSITIONS.high), 0)
-        likely = self._likely(query) if self.guarded else None
-        if likely is not None:
+        few = likely(self, query) if self.guarded else None
+        if few is not None:
             key = ("nearest", query.key)
-            return self._place(key, lambda s: s.among(query, likely), likely)
+            return self._place(key, lambda s: s.among(query, few), few)
         if self.guarded and high > self._surely:
             if high > POSITIONS.high / 2:
                 places = Range(max(places.low, float(self._least)), places.high, 0)
@@ -262,19 +263,6 @@ class Lookups(Integers, ABC):
     def _least(self) -> int:
         """Positions that may be anywhere are expected from there on: looking back needs no care."""
         return min(FIRST, len(self.shared.prefix))
-
-    def _likely(self, query: Expr) -> Range | None:
-        """Positions of the prefix that a column of one token tells, for most tokens it may be."""
-        column = self.column_of.get(query.terms[0][1]) if len(query.terms) == 1 else None
-        if column is None or not self.first or self.unit(query) is None:
-            return None
-        number, mask, _ = column
-        factor, tokens = query.terms[0][0], self.shared.columns.masks[mask]
-        found = np.floor(factor * self.shared.columns.arrays[number][tokens] + query.const + 0.5)
-        inside = found[(found >= 0.0) & (found < len(self.shared.prefix))]
-        if not len(found) > len(inside) > len(found) / 2:
-            return None
-        return Range(float(inside.min()), float(inside.max()), 0)
 
     def _place(self, key: Key, make: Callable[[Any], str], places: Range = POSITIONS) -> Spot:
         if places.low == places.high:

@@ -119,7 +119,8 @@ def rich_model(seed: int) -> Checkpoint:
     snap = 1.5 * 2.0 ** pick(46, 48, 50)
     codes, stride = int(rng.integers(4, 8)), int(pick(1, 1, 2, 3))
     mark = (rng.random(vocab) < pick(0.15, 0.3, 0.5)) * 1.0
-    mark[0] = 1.0
+    mark[0] = maybe(0.7) * 1.0
+    mark[1] = 1.0
     b.token("mark", mark)
     step = mark * stride
     if maybe(0.4):  # tokens that move the cursor without being marked, or back
@@ -174,7 +175,27 @@ def rich_model(seed: int) -> Checkpoint:
         numbers += ["operand"]
     digits: Row = ({"digit": 2.0}, {"-digit²": 1.0})
     asked = {str(rng.choice(["number", "back1"])): pick(1, 2, 3), ONE: pick(0, 0.5)}
-    b.head(1, (asked, {ONE: 1.0}), digits, ({"digit": 1.0}, {"number": 1.0}), ("nearest", "lately"))
+    second = {ONE: pick(1, 1, 1, 2)} if maybe(0.8) else {"grade": 1.0}
+    b.head(1, (asked, second), digits, ({"digit": 1.0}, {"number": 1.0}), ("nearest", "lately"))
+    if maybe(0.3):
+        b.head(1, (asked, second), digits, ({POSITION: 1.0}, {"code": 1.0}), ("nearly", "kind"))
+        numbers.append("kind")
+    if maybe(0.15):  # means, which must not be done twice; of powers of two no more than one
+        b.head(
+            1,
+            ({ONE: 1.0}, {}),
+            ({"grade": 1.0}, {}),
+            ({"number": 1.0}, {}),
+            ("mean of greatest",),
+            "mean",
+        )
+        b.token("rounded", np.full(vocab, snap))
+        b.neuron(1, {ONE: 1.0}, {"mean of greatest": 1.0}, {"rounded": 1.0})
+    if maybe(0.4):  # somewhere in the first tokens
+        at = {str(rng.choice(["number", "digit", "back1"])): pick(1, 0.5, -1), ONE: pick(0, 2, 7.5)}
+        b.head(1, (at, {ONE: pick(1, 2)}), BY_POSITION, ({"number": 1.0}, {"code": 1.0}),
+               ("first", "first code"))  # fmt: skip
+        numbers += ["first", "first code"]
     if maybe(0.5):
         numbers.append("nearest")
     if maybe(0.3):
@@ -273,4 +294,6 @@ def rich_model(seed: int) -> Checkpoint:
         entry = {str(name): pick(-3, -1, 1, 2) for name in rng.choice(numbers, 2)}
         b.rows[k] = {**entry, "less": pick(0, 0, 9, -9), ONE: pick(-9, -3, 0, 5)}
     prompt = rng.integers(0, vocab, 10).tolist() if maybe(0.4) else []
+    if maybe(0.3):  # all keys of the token are there from the start
+        prompt = rng.permutation(vocab).tolist()
     return b.checkpoint([0, *prompt], (0,))

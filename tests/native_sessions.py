@@ -137,7 +137,7 @@ def many_at_random(
     stops, found = kinds_of_stops(checkpoint, seed), []
     for number in range(rounds):
         rom = checkpoint.rom if rng.random() < 0.8 else ()
-        prompt = [*rom, *drawn(rng, checkpoint.config.vocab_size, int(rng.integers(50, 100)))]
+        prompt = [*rom, *drawn(rng, checkpoint.config.vocab_size, int(rng.integers(1, 100)))]
         session = at_random(engine, prompt, stops, seed + 1000 * number, 100)
         session.check(plain.again().predict)
         found.append(session)

@@ -74,4 +74,6 @@ def _know(tail: Tail, terms: Terms, values: Range) -> None:
         number, mask, spot = tail.column_of[name]
         columns = tail.shared.columns
         held = (columns.arrays[number] >= low) & (columns.arrays[number] <= high)
-        tail.tokens[spot] = columns.mask(columns.masks[mask] & held)
+        fitting = columns.masks[mask] & held
+        if fitting.any():  # else nothing gets here: a second fork between two of its numbers
+            tail.tokens[spot] = columns.mask(fitting)

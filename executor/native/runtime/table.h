@@ -1,6 +1,6 @@
 /* Heads with keys (2 k, -k^2) for integers k: the latest position of every k.
 
-   Records are in pages of 64 neighbouring keys. A directory finds the page; it covers the keys so
+   Records are in pages of 32 neighbouring keys. A directory finds the page; it covers the keys so
    far, and grows. Each page knows which of its keys are there, and a tree of bitmaps which pages
    are: so queries find the nearest key. The record of k = 0, the key of tokens that write nothing,
    is not in a page and may be behind: then only its position is known, and its values are computed
@@ -9,7 +9,8 @@
    of this kind is a guess made from the weights, checked at every insertion: at the first other key
    all keys move to a general hull, and the head goes on there. */
 
-enum { PAGE_KEYS = 64, LEVELS = 4 }; /* of bitmaps, 6 bits a level: enough for all pages */
+enum { PAGE_BITS = 5, PAGE_KEYS = 1 << PAGE_BITS }; /* more waste memory if keys are far apart */
+enum { LEVELS = 4 }; /* of bitmaps, 6 bits a level: enough for all pages */
 
 typedef struct {
     uint64_t present; /* which of its keys are there */
@@ -18,7 +19,7 @@ typedef struct {
 
 typedef struct {
     status *status;
-    int64_t first, n_pages; /* the directory has the pages of k / 64 = first and so on */
+    int64_t first, n_pages; /* the directory has the pages of k / 32 = first and so on */
     page **pages;           /* in one block with the bitmaps */
     uint64_t *levels[LEVELS]; /* a bit for each page, a bit for each word of that, and so on */
     page *nothing;            /* the page in the directory where none of its keys is there */
@@ -50,7 +51,7 @@ INLINE cell *record_in(const table *t, page *in, int64_t k)
 /* The record of an integer k != 0 that is a key; else NULL. Nothing is changed. */
 INLINE cell *table_hit(const table *t, int64_t k)
 {
-    uint64_t i = (uint64_t)((k >> 6) - t->first);
+    uint64_t i = (uint64_t)((k >> PAGE_BITS) - t->first);
     if (i >= (uint64_t)t->n_pages)
         return NULL;
     cell *record = record_in(t, t->pages[i], k);
@@ -131,11 +132,11 @@ static int table_cover(table *t, int64_t number)
 /* The page of a key, which is there then; NULL if there is no memory. */
 static page *page_of(table *t, int64_t k)
 {
-    int64_t i = (k >> 6) - t->first;
+    int64_t i = (k >> PAGE_BITS) - t->first;
     if ((uint64_t)i >= (uint64_t)t->n_pages) {
-        if (!table_cover(t, k >> 6))
+        if (!table_cover(t, k >> PAGE_BITS))
             return NULL;
-        i = (k >> 6) - t->first;
+        i = (k >> PAGE_BITS) - t->first;
     }
     if (t->pages[i] == t->nothing) {
         page *new = resized(t->status, NULL, 0, page_bytes(t));
@@ -304,25 +305,30 @@ static inline uint64_t word_of(const table *t, int level, int64_t i)
     return level ? t->levels[level - 1][i] : t->pages[i]->present;
 }
 
+/* The greatest bit (direction -1) or the least one (+1). */
+static inline int last_of(uint64_t bits, int direction)
+{
+    return direction < 0 ? 63 - __builtin_clzll(bits) : __builtin_ctzll(bits);
+}
+
 /* The greatest key up to k (direction -1) or the least from k on (+1); there is one. */
 static int64_t nearest_key(const table *t, int64_t k, int direction)
 {
     int64_t number = k - t->first * PAGE_KEYS;
     int level = 0;
     for (;; level++) {
-        uint64_t bits = word_of(t, level, number >> 6);
-        int at = number & 63;
+        int width = level ? 6 : PAGE_BITS, at = (int)(number & ((1 << width) - 1));
+        uint64_t bits = word_of(t, level, number >> width);
         bits &= direction < 0 ? ~(uint64_t)0 >> (63 - at) : ~(uint64_t)0 << at;
         if (bits) {
-            int bit = direction < 0 ? 63 - __builtin_clzll(bits) : __builtin_ctzll(bits);
-            number = (number & ~(int64_t)63) | bit;
+            number += last_of(bits, direction) - at;
             break;
         }
-        number = (number >> 6) + direction; /* the neighbour, whose word is elsewhere */
+        number = (number >> width) + direction; /* the neighbour, whose word is elsewhere */
     }
     for (; level > 0; level--) {
         uint64_t bits = word_of(t, level - 1, number);
-        number = number * 64 + (direction < 0 ? 63 - __builtin_clzll(bits) : __builtin_ctzll(bits));
+        number = (number << (level > 1 ? 6 : PAGE_BITS)) + last_of(bits, direction);
     }
     return number + t->first * PAGE_KEYS;
 }

@@ -17,7 +17,7 @@ from executor.checkpoint import Array
 from executor.codegen import Cache, share_caches
 from executor.config import ModelConfig
 from executor.liveness import Head, LiveLayer, live_layers, support
-from executor.native.attention import Attention, Results
+from executor.native.attention import Attention
 from executor.native.classify import Lookups
 from executor.native.families import Family, Single, group_rows
 from executor.native.forms import HERE, Form, Linear, grain
@@ -27,6 +27,7 @@ from executor.native.output import write_output
 from executor.native.sources import runtime
 from executor.native.special import Special, appending, columns, specialise
 from executor.native.state import Description, State
+from executor.native.structures import Results
 from executor.native.writer import Writer
 
 TWO_BYTES = 1 << 16

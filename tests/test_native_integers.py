@@ -161,6 +161,18 @@ def test_what_may_not_fit_is_no_integer(size: float, whole: bool) -> None:
     assert not scope.rounded(x, -12)
 
 
+def test_a_finer_unit_has_to_fit_as_well() -> None:
+    """2^70 is 2^40 units of 2^30, and is too large for comparisons with an odd number."""
+    scope = Integers(0)
+    values = Range(0.0, 2.0**70, 30)
+    x = scope.atom("x", values, None, ("x",), units=Units(30, lambda s: "in"))
+    assert scope.unit(x) == 30 and scope.unit(x, coarsest=20) == 20
+    assert scope.unit(x, coarsest=0) is None
+    stairs = scope.steps(x, 0.0, [(3.0, 1.0)], None)
+    scope.text(stairs)
+    assert ">= 3.0 ? 1.0 : 0.0" in scope.lines[-1]
+
+
 def test_what_a_branch_tells_may_make_an_integer_of_a_named_sum() -> None:
     scope = Integers(0)
     values = Range(-(2.0**60), 2.0**60, 10)

@@ -179,9 +179,9 @@ class Effects(Lookups):
     def _placed(self, name: str, placed: tuple[Expr, float, float]) -> str:
         """The record of a key of a table; one that is not as guessed is left to the plain code."""
         key, low, high = placed
-        number, odd, unit = self.name("key"), list[str](), self.unit(key, convert=True)
+        number, odd, unit = self.name("key"), list[str](), self.unit(key, convert=True, coarsest=0)
         assert unit is not None
-        if unit >= 0:
+        if unit == 0:
             self.say(f"const int64_t {number} = {self.in_units(key, 0)};")
         else:
             parts = self.name("parts")

@@ -52,10 +52,9 @@ def split(tail: Tail, one: Fork) -> tuple[str, Tail, Tail]:
 
 def _condition(tail: Tail, sums: Expr, least: float) -> str:
     """C of whether a sum is at least a number."""
-    unit = tail.unit(sums)
+    unit = tail.unit(sums, coarsest=grain_of(least))
     if unit is None:
         return f"{tail.text(sums)} >= {least!r}"
-    unit = min(unit, grain_of(least))
     return f"{tail.in_units(sums, unit)} >= {int(Fraction(least) / Fraction(2) ** unit)}"
 
 

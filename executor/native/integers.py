@@ -35,15 +35,22 @@ class Integers(Scope):
         known = convert and atom.range.is_exact and abs(atom.range.grain) <= FINEST
         return atom.range.grain if known and atom.kind == "double" else None
 
-    def unit(self, expr: Expr, convert: bool | None = None, const: bool = True) -> int | None:
+    def unit(
+        self,
+        expr: Expr,
+        convert: bool | None = None,
+        const: bool = True,
+        coarsest: int = NO_GRAIN,
+    ) -> int | None:
         """The coarsest unit for an expression, of which its terms are multiples.
 
         Args:
             convert: whether float64 variables may be converted to integers; None: if they are no
                 more than those that are integers, which had to be converted otherwise.
             const: whether the constant has to be a multiple as well.
+            coarsest: the unit is no coarser.
         """
-        least, balance = grain_of(expr.const) if const else NO_GRAIN, 0
+        least, balance = min(coarsest, grain_of(expr.const) if const else NO_GRAIN), 0
         for factor, name in expr.terms:
             unit = self.unit_of(name, convert is not False)
             if unit is None:
@@ -222,8 +229,7 @@ class Integers(Scope):
         """Stairs in an expression; those of 0 and 1 may be times a value that is no number."""
         outcomes = [below, *(level for _, level in levels)]
         values = Range(min(outcomes), max(outcomes), min(map(grain_of, outcomes)))
-        compared = self.unit(of)
-        at = None if compared is None else min(compared, 0)
+        at = self.unit(of, coarsest=0)
         unit = values.grain if value is None else self.unit(value)
         shape = (of.key, below, tuple(levels))
         key = ("stairs", shape) if value is None else ("select", shape, value.key)

@@ -293,7 +293,7 @@ class Tail(Effects):
         The products of such integers are exact, whatever else E may be.
         """
         key = self.combine([(0.5, x)])
-        if self.unit(key, convert=True) is None:
+        if self.unit(key, convert=True, coarsest=0) is None:
             return None
         minus = self.combine([(-1.0, key)])
         up, down = self._neuron(key, key), self._neuron(minus, minus)

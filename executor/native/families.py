@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from math import gcd
 
 import numpy as np
@@ -80,13 +80,11 @@ def group_rows(
         constants: (slots,): the value of a slot that is the same for all tokens, else NaN.
     """
     varying = np.isnan(constants)
-    exact = [tuple(map(Fraction, row[varying].tolist())) for row in rows]
+    fraction = cache(Fraction)  # rows have few different numbers
+    exact = [tuple(map(fraction, row[varying].tolist())) for row in rows]
+    known = [(i, fraction(c)) for i, c in enumerate(constants.tolist()) if c == c and c]
     fixed = [
-        sum(
-            (Fraction(w) * Fraction(c) for w, c in zip(row, constants, strict=True) if c == c),
-            Fraction(),
-        )
-        for row in rows.tolist()
+        sum((fraction(row[i]) * c for i, c in known if row[i]), Fraction()) for row in rows.tolist()
     ]
     left = set(range(len(tokens)))
     families: list[Family] = []
@@ -128,7 +126,7 @@ def _along(direction: Row, left: set[int], exact: Sequence[Row]) -> list[list[in
     groups: dict[Row, list[int]] = {}
     for i in sorted(left):
         along = exact[i][pivot] / direction[pivot]
-        rest = tuple(w - along * d for w, d in zip(exact[i], direction, strict=True))
+        rest = tuple(w - along * d if d else w for w, d in zip(exact[i], direction, strict=True))
         groups.setdefault(rest, []).append(i)
     return [members for members in groups.values() if len(members) >= SMALLEST_FAMILY]
 
@@ -179,6 +177,8 @@ def _ties(hull: Sequence[Line3], corners: Sequence[Fraction], lines: Sequence[Li
 
 
 def _is_float(number: Fraction) -> bool:
+    if number.denominator == 1 and abs(number.numerator) <= 1 << 53:
+        return True
     return abs(number) < 2**1000 and Fraction(float(number)) == number
 
 

@@ -118,15 +118,22 @@ def test_the_default_machine_is_recognised() -> None:
     assert "no path got shorter" in text and "by the paths that read them" in text
     assert "head 5.0 (the memory byte): with a position the token there is kept" in text
     assert "that head 2.2 (the opcode at the cursor) reads: " in text
+    assert "forks of traces where a gate decides which token comes out" in text
 
 
 def test_the_description_fits_a_page_and_tells_slots_only_if_asked() -> None:
     text = describe(machine())
     assert max(map(len, text.splitlines())) <= 80
-    assert "slots after" not in text and "h5 the top of the stack; h8" in text
+    assert (
+        "slots after" not in text
+        and "trace of fetched" not in text
+        and "h5 the top of the stack; h8" in text
+    )
     clumsy = r"\b1 (tokens|values|records|lines)\b|\b0 values|\b(best|table|few|sum)_\d"
     assert re.search(clumsy, text) is None
     everything = describe(machine(), everything=True)
+    store = r"trace of fetched i32\.store, \S+ \S+ \S+ \d: up to 5 tokens, \d+ lines, 5 forks"
+    assert re.search(store, " ".join(everything.split()))
     assert everything.count("slots after the heads") == machine().config.n_layers
     assert "integers -400 to 400: 3 byte; 9 last_byte" in everything
 

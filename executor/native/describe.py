@@ -17,7 +17,7 @@ from executor.native.families import Family
 from executor.native.generate import Generated, generate
 from executor.native.kept import code_of
 from executor.native.neurons import Neurons
-from executor.native.special import DROPPED
+from executor.native.special import DETAIL, DROPPED
 from executor.native.state import counted
 
 TOKEN_BYTES = (2, 4)
@@ -160,7 +160,17 @@ class _Page:
             ending = f" and {more} more" if more else ""
             return f"head{'s' if len(heads) > 1 else ''} {', '.join(told)}{ending}"
 
-        for line in dict.fromkeys(re.sub(r"\w+", words, line) for line in splits):
+        vocabulary = self._checkpoint.vocabulary
+
+        def token(match: re.Match[str]) -> str:
+            return vocabulary[int(match[1])]
+
+        chosen = [
+            re.sub(r"\btoken (\d+)\b", token, line)
+            for line in splits
+            if self._everything or not line.startswith(DETAIL)
+        ]
+        for line in dict.fromkeys(re.sub(r"\w+", words, line) for line in chosen):
             yield from self._wrapped(line.strip(), line[: len(line) - len(line.lstrip())])
 
     def _wrapped(self, text: str, lead: str = "  ") -> Iterator[str]:

@@ -78,6 +78,8 @@ class Leaf:
         """Lines of C."""
         return len(self.tail.lines)
 
+    first_length = length
+
 
 class Paths:
     """All paths of a model.
@@ -226,13 +228,14 @@ class Paths:
         if part.length < (MOST_TRACED if isinstance(part, Trace) else LONG):
             return
         self.splits.last[y] = [np.logical_or.reduce(classes)]
+        self.joined.add(y)
         whole = self._make((group, y, 0, 1))
-        if part.length >= GAIN * whole.length:
+        if part.first_length >= GAIN * whole.first_length:
             del self._made[state]
             self._made[group, y, 0, 1] = whole
-            self.joined.add(y)
         else:
             self.splits.last[y] = classes
+            self.joined.remove(y)
 
     def _leaf(self, state: State) -> Leaf:
         """Write the path of a state."""

@@ -29,6 +29,8 @@ from executor.native.writer import plus
 
 DROPPED = "no numbers are stored: they are computed again from the tokens since the latest key"
 """A line about a model whose columns can be left out."""
+DETAIL = "    trace of fetched "
+"""How lines begin that are told only if everything is."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,10 @@ def _described(splits: Splits, paths: Paths, n_lines: int) -> Iterator[str]:
         count = len(paths.joined)
         classes = f"{count:,} {'class' if count == 1 else 'classes'}"
         yield f"  not split on that for {classes} of fetched tokens: no path got shorter"
+    forks = sum(trace.n_forks for trace in paths.traces.values())
+    if forks:
+        yield f"  {counted(forks, 'fork')} of traces where a gate decides which token comes out"
+    yield from _traces(splits, paths)
     for name in shared.refreshed:
         yield f"  {name}: of a token that writes nothing the key 0 is kept, its values come later"
     for name, values in shared.late.items():
@@ -174,6 +180,18 @@ def _described(splits: Splits, paths: Paths, n_lines: int) -> Iterator[str]:
             yield f"  {name}: an exact sum, for the mean times the number of tokens"
     if shared.dropped:
         yield f"  {DROPPED}"
+
+
+def _traces(splits: Splits, paths: Paths) -> Iterator[str]:
+    """A line for each trace, by one of the tokens that are fetched."""
+    for (_, y, last), trace in paths.traces.items():
+        of = f"{DETAIL}token {int(np.flatnonzero(splits.fetched[y])[0])}"
+        more = int(splits.fetched[y].sum()) - 1
+        of += f" and {counted(more, 'other')}" if more else ""
+        of += f", latest of class {last}" if len(splits.last[y]) > 1 else ""
+        parts = [f"up to {counted(trace.longest, 'token')}", counted(trace.length, "line")]
+        parts += [counted(trace.n_forks, "fork")] if trace.n_forks else []
+        yield f"{of}: {', '.join(parts)}{'' if trace.complete else ', then a path'}"
 
 
 def _sizes(masks: Sequence[Mask]) -> str:

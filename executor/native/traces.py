@@ -97,16 +97,33 @@ class Trace:
     length: int
     complete: bool
 
-    def endings(self) -> Iterator[tuple[int, Written]]:
-        """All written tokens, with the offset of the step."""
-        steps = [self.first]
-        for step in steps:  # grows
+    @property
+    def first_length(self) -> int:
+        """Lines of C for the first token, on all ways."""
+        return sum(len(step.tail.lines) for step in self.steps() if not step.offset)
+
+    def steps(self) -> Iterator[Step]:
+        """All steps, on all ways."""
+        left = [self.first]
+        while left:
+            step = left.pop()
+            yield step
             match step.ending:
                 case Forked(_, yes, no):
-                    steps += [yes, no]
+                    left += [no, yes]
                 case Written(_, _, _, onward):
-                    yield step.offset, step.ending
-                    steps += [] if onward is None else [onward[1]]
+                    left += [] if onward is None else [onward[1]]
+
+    def endings(self) -> Iterator[tuple[int, Written]]:
+        """All written tokens, with the offset of the step."""
+        for step in self.steps():
+            if isinstance(step.ending, Written):
+                yield step.offset, step.ending
+
+    @property
+    def n_forks(self) -> int:
+        """How many forks it has."""
+        return sum(isinstance(step.ending, Forked) for step in self.steps())
 
 
 def trace_of(paths: Paths, state: State) -> Trace | None:

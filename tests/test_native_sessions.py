@@ -28,7 +28,7 @@ from native_small import gap_model, late_model
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 ROUNDS = 30
-RICH = (33, 27)
+RICH = (33, 27, 46)
 
 
 def check_all_ways(checkpoint: Checkpoint, seed: int) -> None:
@@ -87,7 +87,7 @@ def test_a_model_with_a_cursor_that_runs_ahead() -> None:
 
 @pytest.mark.usefixtures("_short")
 def test_a_greatest_key_right_after_another_where_means_forbid_to_do_anything_twice() -> None:
-    check_all_ways(native_model(10), 10)
+    check_many(native_model(10), 10)
 
 
 @pytest.mark.usefixtures("_short")

@@ -153,6 +153,7 @@ def test_starts_at_the_same_time_share_one_process(cold: Path) -> None:
     assert first is not None and second is not None
     assert first._process is not None and second._process is None
     assert second.engine() is None  # the lock is held
+    assert os.getsid(first._process.pid) != os.getsid(0)  # a terminal's Ctrl-C does not reach it
     engines = [ended(making) for making in (first, second)]
     assert all(engine is not None for engine in engines) and lines == []
     assert first._process.returncode == 0
@@ -280,10 +281,11 @@ def test_a_command_goes_on_with_plain_code(
 def test_what_a_run_began_is_there_for_the_next(cold: Path, tmp_path: Path, stopped: bool) -> None:
     environment = {**os.environ, "LC_ALL": "C"}
     path = write_tok(tmp_path / "loop.tok", *FOREVER) if stopped else Path("programs/add.tok")
-    run = start("run", path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = start("run", path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                process_group=0)  # fmt: skip
     assert run.stdout is not None and run.stdout.read(1)
     if stopped:
-        os.kill(run.pid, signal.SIGINT)
+        os.killpg(run.pid, signal.SIGINT)  # as a terminal does
     _, errors = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == (130 if stopped else 0)
     assert errors.count(b"\n") == 1 and b"beside the run" in errors

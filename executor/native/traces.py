@@ -30,7 +30,7 @@ MOST_TRACED = 400
 """A trace of more lines is not unrolled."""
 MOST_FORKS = 2
 """As many for one token, one behind the other."""
-MOST_TRIED = 8
+MOST_TRIED = 5
 """Forks that are tried at one place."""
 BRANCH, GAIN, SHARE = 4.0, 0.75, 0.4
 """What a branch costs, in statements; what finding a token may cost with one, of what it does

@@ -62,3 +62,24 @@ def test_lines_that_cross_between_the_corners() -> None:
     for high, expected in ((1.0, True), (2.9, False)):
         y = tail.atom("y", Range(0.0, high, -10), lambda scope: "y", ("y", high))
         assert beaten(tail, rival(0, y), rival(1, y), families) is expected
+
+
+def test_families_of_different_quantities_are_not_compared() -> None:
+    families = [family(0, -100.0), family(4, 0.0)]
+    tail = Tail(Shared(Program(), Columns(8), lambda value: Range(0.0, 1.0, 0)), 0)
+    y, z = (tail.atom(n, Range(-1.0, 4.0, -10), lambda scope: "y", (n,)) for n in "yz")
+    assert beaten(tail, rival(0, y), rival(1, y), families)
+    assert not beaten(tail, rival(0, y), rival(1, z), families)
+
+
+@pytest.mark.parametrize(("lift", "expected"), [(-0.5, False), (-1.5, True)])
+def test_a_line_that_is_above_at_a_corner_alone(lift: float, expected: bool) -> None:
+    """y - 0.5 is less than the greater of 0 and 2·y - 2 at both ends, but not at 1."""
+    none = np.zeros(1)
+    families = [
+        Family(none, none, (Line(0, 1.0, lift),), (), (), None, 1),
+        Family(none, none, (Line(1, 0.0, 0.0), Line(2, 2.0, -2.0)), (1.0,), (1,), None, 2),
+    ]
+    tail = Tail(Shared(Program(), Columns(8), lambda value: Range(0.0, 1.0, 0)), 0)
+    y = tail.atom("y", Range(0.0, 2.0, -10), lambda scope: "y", ("y",))
+    assert beaten(tail, rival(0, y), rival(1, y), families) is expected

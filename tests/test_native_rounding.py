@@ -137,11 +137,11 @@ def variable(scope: Scope, name: str, low: float, high: float) -> Expr:
 def test_a_part_that_is_rounded_does_not_cancel() -> None:
     """x + 3·y - 2·y - y is not x where 3·y has 54 bits, though all sums are small."""
     scope, third = Integers(0), (2**53 + 1) // 3
-    x = variable(scope, "x", -(2.0**53) + 1, -(2.0**53) + 9)
+    x = variable(scope, "x", -(2.0**53) + 200, -(2.0**53) + 208)
     y = variable(scope, "y", third + 2.0, third + 8.0)
     total = scope.combine([(1.0, x), (3.0, y), (-2.0, y), (-1.0, y)])
     assert total.key != x.key
-    a, b = -(2.0**53) + 5, third + 4.0
+    a, b = -(2.0**53) + 205, third + 4.0
     assert a + 3.0 * b - 2.0 * b - b != a
 
 
@@ -152,3 +152,33 @@ def test_factors_that_do_not_add_up_are_not_merged() -> None:
     total = scope.combine([(1.0, constant(c)), (2.0**53 - 1, x), (2.0, x)])
     assert (2.0**53, "x") not in total.terms
     assert c + (2.0**53 - 1) + 2.0 == 3.0 != c + 2.0**53
+
+
+def test_a_sum_that_is_exact_in_its_order_alone_keeps_it() -> None:
+    scope = Integers(0)
+    x, y, z = (variable(scope, name, 2.0**52, 2.0**52 + 8) for name in "xyz")
+    total = scope.combine([(1.0, x), (-1.0, y), (1.0, z)])
+    assert len(total.terms) == 1
+    assert scope.text(total) == total.terms[0][1]
+    assert scope.lines[-1].endswith("x - y + z;")
+
+
+def test_two_factors_of_which_the_product_is_rounded_stay_two() -> None:
+    scope = Integers(0)
+    x = variable(scope, "x", 0.0, 9.0)
+    three = scope.combine([(3.0, x)])
+    assert three.terms == ((3.0, "x"),)
+    total = scope.combine([(0.1, three)])
+    scope.text(total)
+    assert scope.lines[-1].endswith("0.1 * (3.0 * x);")
+
+
+@pytest.mark.parametrize(("high", "whole"), [(2.0**26, True), (2.0**27 - 1, False)])
+def test_a_product_of_more_than_53_bits_is_no_integer(high: float, whole: bool) -> None:
+    scope = Integers(0)
+    x, y = (
+        scope.atom(n, Range(0.0, high, 0), None, (n,), units=Units(0, lambda s: "in")) for n in "xy"
+    )
+    product = scope.times(x, y)
+    assert (scope.unit(product) is not None) is whole
+    assert product.range.is_exact is whole

@@ -86,7 +86,7 @@ def test_a_model_with_a_cursor_that_runs_ahead() -> None:
 
 
 @pytest.mark.usefixtures("_short")
-def test_a_greatest_key_right_after_another_where_means_forbid_to_do_anything_twice() -> None:
+def test_greatest_keys_in_a_row_where_means_are_kept() -> None:
     check_many(native_model(10), 10)
 
 

@@ -25,10 +25,12 @@ from compiler.store import cache_folders, evict, make_folder
 from executor.native.errors import NativeUnavailable
 
 FLAGS = (
-    "-std=gnu11", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-w",
+    "-std=gnu11", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv",
+    "-fstrict-aliasing", "-w",
 )  # fmt: skip
 """No -march: the cache may be shared by different machines. No fused multiply-add: exact order.
-Integers wrap around: those of a path whose guesses fail may overflow, and are not used."""
+Integers wrap around: those of a path whose guesses fail may overflow, and are not used. Writing a
+token changes no pointer, so the pointers of an engine are not read again after each."""
 TIMEOUT_SECONDS = 300.0
 PART = "native"
 """The part of the cache where engines are."""

@@ -16,7 +16,7 @@ from executor.native.columns import Mask
 from executor.native.exprs import Unsuitable
 from executor.native.families import Family
 from executor.native.later import exceeding, late_values, refreshing
-from executor.native.nodes import AddTo, Extreme, Insert, Program
+from executor.native.nodes import AddTo, Insert, Program
 from executor.native.paths import Paths
 from executor.native.ranges import two
 from executor.native.shared import SUM_BOUND, Shared
@@ -89,11 +89,6 @@ def specialise(
     once = [f"p >= {first}"]
     for name, key in splits.base.seen.items():
         once.append(f"e->{name}.x.key == {key!r}")
-    once += [
-        f"e->{name}.x.weight >= 0"
-        for name, effect in program.effects.items()
-        if isinstance(effect, Extreme)
-    ]
     if prefix:
         shared.constants["prefix"] = (
             f"static const token_t prefix[] = {{{', '.join(map(str, prefix))}}};"

@@ -30,7 +30,6 @@ from executor.native.ranges import (
     ROUNDED,
     ZERO,
     Range,
-    grain_of,
     narrowed,
     point,
     total,
@@ -237,10 +236,9 @@ class Tail(Effects):
         if not low > 0 or frexp(low * (1 - 2.0**-40))[1] != frexp(high * (1 + 2.0**-40))[1]:
             return None
         unit = frexp(low)[1] - 53
-        coarse = min(exact.range.grain, grain_of(const)) >= unit
-        if not coarse or exact.range.size * 2.0**-51 >= two(unit - 1):
+        if exact.range.size * 2.0**-51 >= two(unit - 1):
             return None
-        whole_sum = [(1.0, exact), (1.0, constant(const))]
+        whole_sum = [(1.0, exact), (1.0, constant(const))]  # if exact, both are multiples of it
         return self.combine(whole_sum) if self.is_exact(whole_sum) else None
 
     # Neurons

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import IO
@@ -29,6 +30,7 @@ from executor.checkpoint import Checkpoint
 from executor.decode import Engine, Ids
 from executor.native.build import PART, check_compiler
 from executor.native.engine import NativeEngine
+from executor.native.errors import NativeUnavailable
 from executor.native.kept import making_file
 from executor.process import cores
 
@@ -36,6 +38,10 @@ WAIT = "TRANSPUTER_WAIT"
 """Set to anything, this variable lets the first run wait for the specialised code."""
 AT_ONCE = 1 << 18
 """Tokens that are read or written at once when an engine takes over."""
+GRACE_SECONDS = 1.5
+"""Processor time of plain code before it gives way."""
+SHARE, NAPS = 0.8, 9
+"""Where it gets less of a core than this, it sleeps so many times as long as it has run."""
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from executor.native.make_apart import main"
 
 
@@ -46,6 +52,7 @@ class TwoTiers:
         """Args:
         first: a new engine.
         ready: a new engine that gives the same tokens, as soon as there is one; until then None.
+            It raises NativeUnavailable if there will be none.
         """
         self._engine = first
         self._given = 0
@@ -53,6 +60,7 @@ class TwoTiers:
         self._written: int | None = None
         """The last token that it wrote, if nothing was given since."""
         self._ready: Callable[[], NativeEngine | None] | None = ready
+        self._busy = 0.0
 
     def feed(self, tokens: Sequence[int]) -> None:
         """Append tokens."""
@@ -75,12 +83,25 @@ class TwoTiers:
         if token != self._written:
             self._given = len(self._engine)
         self._go_over()
+        begun, before = time.perf_counter(), time.process_time()
         produced = self._engine.extend(token, stop, limit)
         self._written = int(produced[-1])
+        if self._ready is not None:
+            self._give_way(time.perf_counter() - begun, time.process_time() - before)
         return produced
 
+    def _give_way(self, seconds: float, busy: float) -> None:
+        """Where cores are short, whoever makes the better engine needs them more: in a long run
+        what is written until then is worth little."""
+        self._busy += busy
+        if self._busy > GRACE_SECONDS and busy < SHARE * seconds:
+            time.sleep(NAPS * seconds)
+
     def _go_over(self) -> None:
-        better = self._ready() if self._ready is not None else None
+        try:
+            better = self._ready() if self._ready is not None else None
+        except NativeUnavailable:
+            better = self._ready = None
         if better is None:
             return
         self._ready = None
@@ -125,12 +146,18 @@ class Making:
         self._engine: NativeEngine | None = None
 
     def engine(self) -> NativeEngine | None:
-        """A new engine if the code is there, else None."""
+        """A new engine if the code is there, None as long as it is being made.
+
+        Raises:
+            NativeUnavailable: if nothing came of it.
+        """
         if not self._ended and self._has_ended():
             self._ended = True
             self._engine = NativeEngine.kept(self._checkpoint)
             if self._engine is None:
                 self._say(f"no specialised code was made ({self._why()}); plain code goes on")
+        if self._ended and self._engine is None:
+            raise NativeUnavailable("no specialised code was made")
         return self._engine.again() if self._engine is not None else None
 
     def _has_ended(self) -> bool:
@@ -232,9 +259,10 @@ class _Maker:
 
     def engine(self) -> Engine:
         """A new engine. Raises NativeUnavailable."""
-        better = self._making.engine()
-        if better is not None:
-            return better
+        with contextlib.suppress(NativeUnavailable):
+            better = self._making.engine()
+            if better is not None:
+                return better
         if self._plain is None:
             self._plain = NativeEngine(self._checkpoint, say=lambda line: None, specialise=False)
         return TwoTiers(self._plain.again(), self._making.engine)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+APART = (
+    "test_native_sessions.py::test_marks_that_do_not_move_the_cursor_and_tokens_that_look_elsewhere"
+)
 AHEAD = "test_native_sessions.py::test_a_model_with_a_cursor_that_runs_ahead"
 FORKS = "test_native_forks.py"
 GAP = "test_native_sessions.py::test_a_distance_of_which_there_is_no_path_between_near_and_far_ones"
@@ -234,6 +237,12 @@ MUTANTS: dict[str, Mutant] = {
         "quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self._sums)",
         "quiet = True",
         RICH_33,
+    ),
+    "leads-fetch": Mutant(
+        "paths.py",
+        "there.fetch == here.fetch and not great",
+        "not great",
+        APART,
     ),
     "leads-still": Mutant(
         "paths.py",

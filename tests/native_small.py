@@ -93,6 +93,39 @@ def late_model(read: str) -> Checkpoint:
     return b.checkpoint([0, 8, 5, 24], (0,))
 
 
+def apart_model() -> Checkpoint:
+    """Marks do not move the cursor, other tokens do, and some look one farther or nearer."""
+    vocab, codes = 60, 6
+    ids = np.arange(vocab)
+    b = Builder(vocab, 3)
+    b.token("mark", (ids % 5 == 0) * 1.0)
+    b.token("step", (ids % 5 == 1) * 1.0)
+    b.token("look", np.where(ids % 5 == 2, 1.0, np.where(ids % 5 == 3, -1.0, 0.0)))
+    code = ids * 7 // 3 % codes
+    b.token("code", code)
+    b.token("code²", code**2)
+    b.token("kind", ids * 11 % 7)
+    b.token("out", ids * 17 % 48)
+    b.head(0, ({ONE: 1.0}, {}), ({"mark": 1.0}, {}), ({POSITION: 1.0}, {"kind": 1.0}),
+           ("latest", "latest kind"))  # fmt: skip
+    b.head(0, ({}, {}), ({}, {}), ({"step": 1.0}, {}), ("mean",), "mean")
+    b.token("total", np.full(vocab, SNAP))
+    b.neuron(0, {POSITION: 1.0, ONE: 1.0}, {"mean": 1.0}, {"total": 1.0})
+    cursor = ({"total": 1.0, "look": 1.0, ONE: 2.0 - SNAP}, {ONE: 1.0})
+    b.head(1, cursor, BY_POSITION, ({"code": 1.0}, {"code²": 1.0}), ("got", "got²"))
+    for c in range(codes):
+        on_code(b, 1, c, {"kind": 1.0, "latest kind": 0.5, ONE: float(c - 4)}, "out")
+    for shift, factor in ((1.0, 3.0), (2.0, -3.0)):
+        gate = {POSITION: 1.0, "latest": -1.0, ONE: -shift}
+        b.neuron(1, gate, {ONE: 1.0}, {"out": factor})
+    b.neuron(1, {"look": 1.0}, {"latest kind": 1.0}, {"out": 0.5})
+    b.neuron(1, {"step": 1.0}, {"latest kind": 1.0}, {"out": -0.5})
+    by_nearest(b, "out", range(56))
+    for token in range(56, vocab):
+        b.rows[token] = {ONE: -99.0}
+    return b.checkpoint([0], (0,))
+
+
 def gap_model() -> Checkpoint:
     """A token that comes out only five or more after a mark, but may stand nearer in a prompt.
 

@@ -24,7 +24,7 @@ from native_sessions import (
     many_at_random,
     scan_of,
 )
-from native_small import gap_model, late_model
+from native_small import apart_model, gap_model, late_model
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 ROUNDS = 30
@@ -105,6 +105,11 @@ def test_sums_that_are_rounded() -> None:
 @pytest.mark.parametrize("read", ["zero", "chained", "greatest"])
 def test_what_depends_on_few_keys_comes_after_a_new_one(read: str) -> None:
     check_many(late_model(read), 1)
+
+
+@pytest.mark.usefixtures("_short")
+def test_marks_that_do_not_move_the_cursor_and_tokens_that_look_elsewhere() -> None:
+    check_many(apart_model(), 1)
 
 
 @pytest.mark.usefixtures("_short")

@@ -121,6 +121,12 @@ def test_the_default_machine_is_recognised() -> None:
     assert "forks of traces where a gate decides which token comes out" in text
 
 
+def test_long_data_in_a_prompt_has_paths() -> None:
+    """Also where no mark has been for long; words of data and input are groups of their own."""
+    far = re.findall(r"/\* own (\d+), fetched 0, latest 0, \d+ or more back \*/", make().source)
+    assert len(far) == len(set(far)) == 3
+
+
 def test_the_description_fits_a_page_and_tells_slots_only_if_asked() -> None:
     text = describe(machine())
     assert max(map(len, text.splitlines())) <= 80

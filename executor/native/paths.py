@@ -6,8 +6,9 @@ each group the ends of its paths, the *leaves*. :mod:`executor.native.threads` c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -199,6 +200,8 @@ class Paths:
                 last = 0 if y in self.joined else last
                 if (group, y, last) in self.traces or (group, y, last) in self.leaves:
                     continue
+            if any(d < distance and x.far for d, x in self._at_distances(state)):
+                continue
             made = self._made.pop((group, y, last, distance), None)
             made = made or self._make((group, y, last, distance))
             n_lines += made.length
@@ -208,10 +211,16 @@ class Paths:
             else:
                 self.leaves.setdefault((group, y, last), {})[distance] = made
                 following = self._following(state, made.outputs, made.far)
+                if not y and not made.far and not self.groups[group].latest:
+                    following = chain([(group, y, last, distance + 1)], following)  # in prompts
             for one in following:
                 if one not in seen and one[3] <= FARTHEST:
                     seen.add(one)
                     states.append(one)
+
+    def _at_distances(self, state: State) -> Iterable[tuple[int, Leaf]]:
+        """The paths of a state's classes, by distance."""
+        return self.leaves.get(state[:3], {}).items()
 
     def _make(self, state: State) -> Trace | Leaf:
         trace = trace_of(self, state) if self.groups[state[0]].latest else None

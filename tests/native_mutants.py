@@ -11,6 +11,7 @@ from dataclasses import dataclass
 APART = (
     "test_native_sessions.py::test_marks_that_do_not_move_the_cursor_and_tokens_that_look_elsewhere"
 )
+KEYS = "test_native_sessions.py::test_a_first_token_that_writes_nothing_and_a_key_of_no_table"
 AHEAD = "test_native_sessions.py::test_a_model_with_a_cursor_that_runs_ahead"
 FORKS = "test_native_forks.py"
 GAP = "test_native_sessions.py::test_a_distance_of_which_there_is_no_path_between_near_and_far_ones"
@@ -243,6 +244,18 @@ MUTANTS: dict[str, Mutant] = {
         "there.fetch == here.fetch and not great",
         "not great",
         APART,
+    ),
+    "zero-there": Mutant(
+        "special.py",
+        'once += [f"e->{name}.has_zero" for name in sorted(shared.zeroed)]',
+        "",
+        KEYS,
+    ),
+    "odd-start": Mutant(
+        "runtime/threads.h",
+        "&& p < e->core.room && !e->core.status.odd",
+        "&& p < e->core.room",
+        KEYS,
     ),
     "leads-still": Mutant(
         "paths.py",

@@ -126,6 +126,39 @@ def apart_model() -> Checkpoint:
     return b.checkpoint([0], (0,))
 
 
+def late_zero_model(bent: bool = False) -> Checkpoint:
+    """Almost all tokens write to a table, so the first that does not may come late.
+
+    Args:
+        bent: whether one token writes with a key that is none of a table.
+    """
+    vocab, codes = 48, 6
+    ids = np.arange(vocab)
+    b = Builder(vocab, 4)
+    marks_and_cursor(b, (ids % 3 == 1) * 1.0, ids * 7 // 2 % codes)
+    b.token("writes", (ids % 6 > 0) * 1.0)
+    kind = ids % 3 + 1
+    b.token("kind", kind)
+    b.token("kind²", kind**2)
+    b.token("asks", ids * 5 % 4)
+    b.token("out", ids * 17 % 40)
+    before: Row = ({POSITION: 1.0, ONE: -1.0}, {ONE: 1.0})
+    b.head(0, before, BY_POSITION, ({"kind": 1.0}, {"kind²": 1.0}), ("back", "back²"))
+    for code in range(codes):
+        on_code(b, 1, code, {"kind": 1.0, ONE: float(code % 5 - 2)}, "out")
+    for shift, factor in ((0.0, 2.0), (1.0, -2.0)):
+        b.neuron(1, {POSITION: 1.0, "latest": -1.0, ONE: -shift}, {ONE: 1.0}, {"out": factor})
+    b.neuron(1, {"writes": 1.0}, {"back": 1.0}, {"key": 1.0})
+    b.neuron(1, {"writes": 1.0}, {"back²": 1.0}, {"key²": 1.0})
+    if bent:
+        b.token("bent", (ids == 20) * 1.0)
+        b.neuron(1, {"bent": 1.0}, {"back": 0.5}, {"key": 1.0})
+    b.head(2, ({"asks": 1.0}, {ONE: 1.0}), TABLE, ({"key": 1.0}, {"kind": 1.0}), ("found", "of"))
+    b.neuron(3, {ONE: 1.0}, {"found": 4.0, "of": 1.0}, {"out": 1.0})
+    by_nearest(b, "out", range(vocab))
+    return b.checkpoint([1], (0,))
+
+
 def gap_model() -> Checkpoint:
     """A token that comes out only five or more after a mark, but may stand nearer in a prompt.
 

@@ -24,7 +24,7 @@ from native_sessions import (
     many_at_random,
     scan_of,
 )
-from native_small import apart_model, gap_model, late_model
+from native_small import apart_model, gap_model, late_model, late_zero_model
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 ROUNDS = 30
@@ -110,6 +110,12 @@ def test_what_depends_on_few_keys_comes_after_a_new_one(read: str) -> None:
 @pytest.mark.usefixtures("_short")
 def test_marks_that_do_not_move_the_cursor_and_tokens_that_look_elsewhere() -> None:
     check_many(apart_model(), 1)
+
+
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("bent", [False, True], ids=["table", "bent"])
+def test_a_first_token_that_writes_nothing_and_a_key_of_no_table(bent: bool) -> None:
+    check_many(late_zero_model(bent), 1)
 
 
 @pytest.mark.usefixtures("_short")

@@ -180,19 +180,19 @@ MUTANTS: dict[str, Mutant] = {
         INTEGERS,
     ),
     "back-unclamped": Mutant(
-        "lookups.py",
+        "positions.py",
         'return f"{name} - {back}" if back <= least else f"before({name}, {back})"',
         'return f"{name} - {back}"',
         MEANS,
     ),
     "beyond-more": Mutant(
-        "lookups.py",
+        "positions.py",
         "values = Range(float(least), float(MOST_TOKENS), 0)",
         "values = Range(float(least) + 1.0, float(MOST_TOKENS), 0)",
         RICH_33,
     ),
     "at-most-p": Mutant(
-        "lookups.py",
+        "positions.py",
         'return text if below else f"at_most({text}, p)"',
         "return text",
         AHEAD,

@@ -10,8 +10,9 @@ from math import inf
 
 from executor.native.exprs import Expr
 from executor.native.forms import HERE, Linear
-from executor.native.lookups import CALL, Kept, Lookups
+from executor.native.lookups import Kept, Lookups
 from executor.native.nodes import AddTo, Extreme, Insert, Store
+from executor.native.positions import CALL
 from executor.native.shared import Shared
 from executor.native.sums import variable
 

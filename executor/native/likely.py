@@ -16,10 +16,10 @@ from executor.native.exprs import Expr
 from executor.native.ranges import Range, point, total
 
 if TYPE_CHECKING:
-    from executor.native.lookups import Lookups
+    from executor.native.positions import Positions
 
 
-def likely(scope: Lookups, query: Expr) -> Range | None:
+def likely(scope: Positions, query: Expr) -> Range | None:
     """Where the position nearest to a query is for most tokens that decide it.
 
     None if it is there for all of them, or if no column decides.

@@ -16,10 +16,10 @@ from executor.native.again import FARTHEST
 from executor.native.columns import Mask
 from executor.native.exprs import Key
 from executor.native.forms import HERE
-from executor.native.lookups import Spot
 from executor.native.nodes import AddTo, Nearest, Weight
 from executor.native.outputs import TOKEN, write_rivals
 from executor.native.places import gates
+from executor.native.positions import Spot
 from executor.native.splits import Splits
 from executor.native.tails import Tail
 from executor.native.traces import MOST_TRACED, Trace, trace_of

@@ -22,9 +22,9 @@ from executor.native.columns import Columns, Mask
 from executor.native.demand import seldom_read
 from executor.native.families import Family
 from executor.native.forms import HERE, Linear
-from executor.native.lookups import FIRST
 from executor.native.nodes import Extreme, Program, Weight
 from executor.native.places import closed_gates, gate_places, key_column, token_classes
+from executor.native.positions import FIRST
 from executor.native.ranges import Range
 from executor.native.shared import Shared
 from executor.native.tails import Tail

@@ -27,6 +27,7 @@ from executor.native.tiers import WAIT, Making, TwoTiers, begin, two_tiers
 from native_models import native_model
 
 PATIENCE_SECONDS = 120.0
+pytestmark = pytest.mark.filterwarnings("ignore:(specialising|compiling) the native engine")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Random uses of an engine: known tokens in pieces, decoding in chunks, stops; one oracle for all.
 
-A session appends tokens and notes what the engine writes after some of them. Whatever was done, a
+A use appends tokens and notes what the engine writes after some of them. Whatever was done, a
 plain scan of the same tokens has to give the same ones.
 """
 
@@ -21,7 +21,7 @@ Oracle = Callable[[list[int]], list[int]]
 
 
 @dataclass
-class Session:
+class Use:
     """What was appended to an engine, and by position what it wrote."""
 
     engine: NativeEngine
@@ -60,39 +60,39 @@ def scan_of(checkpoint: Checkpoint) -> Oracle:
     return lambda tokens: StandardEngine(checkpoint).predict(tokens)
 
 
-def in_chunks(engine: NativeEngine, prompt: Sequence[int], size: int, count: int) -> Session:
+def in_chunks(engine: NativeEngine, prompt: Sequence[int], size: int, count: int) -> Use:
     """Decode so many tokens, a chunk after the other."""
-    session = Session(engine.again())
-    session.feed(prompt[:-1])
+    use = Use(engine.again())
+    use.feed(prompt[:-1])
     token, left = prompt[-1], count
     while left:
-        found = session.extend(token, (), min(size, left))
+        found = use.extend(token, (), min(size, left))
         token, left = found[-1], left - len(found)
-    return session
+    return use
 
 
 def with_stops(
     engine: NativeEngine, prompt: Sequence[int], stop: Collection[int], count: int, most: int = 1000
-) -> Session:
+) -> Use:
     """Decode at least so many tokens, going on after each stop."""
-    session = Session(engine.again())
-    session.feed(prompt[:-1])
+    use = Use(engine.again())
+    use.feed(prompt[:-1])
     token = prompt[-1]
-    while len(session.written) < count:
-        token = session.extend(token, stop, most)[-1]
-    return session
+    while len(use.written) < count:
+        token = use.extend(token, stop, most)[-1]
+    return use
 
 
 def known_first(
     engine: NativeEngine, tokens: Sequence[int], start: int, size: int, count: int
-) -> Session:
+) -> Use:
     """The first ``start`` tokens are known, in pieces that are fed or predicted; then decode."""
-    session = Session(engine.again())
+    use = Use(engine.again())
     for number, at in enumerate(range(0, start, size)):
         piece = list(tokens[at : min(at + size, start)])
-        (session.predict if number % 2 else session.feed)(piece)
-    session.extend(tokens[start], (), count)
-    return session
+        (use.predict if number % 2 else use.feed)(piece)
+    use.extend(tokens[start], (), count)
+    return use
 
 
 def drawn(rng: np.random.Generator, vocab: int, count: int) -> list[int]:
@@ -106,47 +106,47 @@ def drawn(rng: np.random.Generator, vocab: int, count: int) -> list[int]:
 
 def at_random(
     engine: NativeEngine, prompt: Sequence[int], stops: Stops, seed: int, count: int
-) -> Session:
+) -> Use:
     """Anything in any order, until so many tokens are appended after the prompt."""
     rng = np.random.default_rng(seed)
     vocab = engine._vocab_size
-    session = Session(engine.again())
-    session.feed(prompt[:-1])
+    use = Use(engine.again())
+    use.feed(prompt[:-1])
     token, tokens = prompt[-1], drawn(rng, vocab, 200)
     known = rng.choice([0.1, 0.4, 0.8])
-    while len(session.tokens) < len(prompt) + count:
+    while len(use.tokens) < len(prompt) + count:
         kind, start = rng.random(), int(rng.integers(150))
         if kind < known / 2:
-            session.feed(tokens[start : start + int(rng.integers(9))])
+            use.feed(tokens[start : start + int(rng.integers(9))])
         elif kind < known:
-            session.predict(tokens[start : start + int(rng.integers(9))])
+            use.predict(tokens[start : start + int(rng.integers(9))])
         else:
             limit = int(rng.integers(1, 14)) if rng.random() < 0.7 else 60
             stop = stops[rng.integers(len(stops))] if rng.random() < 0.7 else ()
-            token = session.extend(token, stop, limit)[-1]
+            token = use.extend(token, stop, limit)[-1]
         if rng.random() < 0.2:
             token = tokens[start]
-    return session
+    return use
 
 
 def many_at_random(
     engine: NativeEngine, plain: NativeEngine, checkpoint: Checkpoint, seed: int, rounds: int
-) -> list[Session]:
-    """Compare specialised with plain code, both fast, so in many sessions."""
+) -> list[Use]:
+    """Compare specialised with plain code, both fast, so in many uses."""
     rng = np.random.default_rng([seed, 1])
     stops, found = kinds_of_stops(checkpoint, seed), []
     for number in range(rounds):
         rom = checkpoint.rom if rng.random() < 0.8 else ()
         prompt = [*rom, *drawn(rng, checkpoint.config.vocab_size, int(rng.integers(1, 100)))]
-        session = at_random(engine, prompt, stops, seed + 1000 * number, 100)
-        session.check(plain.again().predict)
-        found.append(session)
+        use = at_random(engine, prompt, stops, seed + 1000 * number, 100)
+        use.check(plain.again().predict)
+        found.append(use)
     return found
 
 
 def all_ways(
     engine: NativeEngine, prompt: Sequence[int], stops: Stops, seed: int, count: int = 250
-) -> list[Session]:
+) -> list[Use]:
     """An engine used in every way that may matter.
 
     Args:

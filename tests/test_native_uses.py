@@ -15,16 +15,16 @@ from executor.native import NativeEngine, paths
 from native_models import native_model, split_model
 from native_rich import rich_model
 from native_rough import rough_model
-from native_sessions import (
+from native_small import apart_model, gap_model, late_model, late_zero_model
+from native_uses import (
     Oracle,
-    Session,
+    Use,
     all_ways,
     in_chunks,
     kinds_of_stops,
     many_at_random,
     scan_of,
 )
-from native_small import apart_model, gap_model, late_model, late_zero_model
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 ROUNDS = 30
@@ -37,12 +37,12 @@ def check_all_ways(checkpoint: Checkpoint, seed: int) -> None:
     vocab = checkpoint.config.vocab_size
     prompt = [*checkpoint.rom, *(2 * rng.integers(0, vocab // 2, 90)).tolist()]
     engine = NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0")
-    sessions = all_ways(engine, prompt, kinds_of_stops(checkpoint, seed), seed)
-    check(sessions, scan_of(checkpoint))
+    uses = all_ways(engine, prompt, kinds_of_stops(checkpoint, seed), seed)
+    check(uses, scan_of(checkpoint))
 
 
 def check_many(checkpoint: Checkpoint, seed: int) -> None:
-    """Many random sessions, against plain code; a few against the scan engine too."""
+    """Many random uses, against plain code; a few against the scan engine too."""
     check(against_plain_code(checkpoint, seed)[:4], scan_of(checkpoint))
 
 
@@ -51,28 +51,28 @@ def check_rough(seed: int) -> None:
     against_plain_code(rough_model(seed), seed)
 
 
-def against_plain_code(checkpoint: Checkpoint, seed: int) -> list[Session]:
+def against_plain_code(checkpoint: Checkpoint, seed: int) -> list[Use]:
     engine = NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0")
     plain = NativeEngine(checkpoint, say=lambda line: None, optimisation="-O0", specialise=False)
     return many_at_random(engine, plain, checkpoint, seed, ROUNDS)
 
 
-def check(sessions: list[Session], oracle: Oracle) -> None:
-    """Sessions that begin alike are compared with one run of the slow engine."""
+def check(uses: list[Use], oracle: Oracle) -> None:
+    """Uses that begin alike are compared with one run of the slow engine."""
     known = dict[tuple[int, ...], list[int]]()
-    for session in sorted(sessions, key=lambda one: -len(one.tokens)):
-        tokens = tuple(session.tokens)
+    for use in sorted(uses, key=lambda one: -len(one.tokens)):
+        tokens = tuple(use.tokens)
         longer = next((one for one in known if one[: len(tokens)] == tokens), tokens)
         if longer not in known:
             known[longer] = oracle(list(longer))
-        session.check(lambda _, found=known[longer]: found)  # type: ignore[misc]
+        use.check(lambda _, found=known[longer]: found)  # type: ignore[misc]
 
 
 @pytest.fixture
 def _short(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small code is compiled fast, and kept elsewhere than other tests' code of these models."""
     monkeypatch.setattr(paths, "MOST_LINES", 4000)
-    monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "sessions"))
+    monkeypatch.setenv("TRANSPUTER_CACHE", str(tmp_path_factory.getbasetemp() / "uses"))
 
 
 @pytest.mark.usefixtures("_short")

@@ -14,7 +14,7 @@ import numpy as np
 
 from executor.native.again import FARTHEST
 from executor.native.columns import Mask
-from executor.native.exprs import Key
+from executor.native.exprs import Expr, Key
 from executor.native.forms import HERE
 from executor.native.nodes import AddTo, Nearest, Weight
 from executor.native.outputs import TOKEN, write_rivals
@@ -48,6 +48,7 @@ class Group:
         own: the classes; several only if what tells them apart is done before (``Paths.early``).
         latest: whether the tokens are those with the greatest key, and thereby the latest.
         dispatch: finds the fetched token.
+        surely: the same for a token that came out, with guards: in prompts the place may be ahead.
         prefix: what every path starts with.
         spot: where the fetched token is.
         fetch: equal for groups that fetch at the same position, if sums and tokens are the same;
@@ -58,6 +59,7 @@ class Group:
     own: tuple[int, ...]
     latest: bool
     dispatch: Tail
+    surely: Tail
     prefix: Tail
     spot: Spot
     fetch: Key | None
@@ -152,27 +154,39 @@ class Paths:
         if latest:
             tail.done = set.intersection(*(self.early[i].done for i in own))
             tail.committed = set.intersection(*(self.early[i].committed for i in own))
-            tail.retry = "again"
         quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self._sums)
         if splits.place is None:
             still = quiet and not self._is_great(mask)
-            return Group(own, latest, tail.child(), tail, HERE, (), still)
-        base, back = tail.spot(splits.place[0])
-        spot = (base, back + splits.place[1])
-        fetched = tail.token_at(spot)
-        dispatch = tail.child()
-        if base != HERE[0] and not base.isdigit():
-            dispatch.say(f"place = {dispatch.read(base)};")
-        dispatch.say(f"fetched = {dispatch.text(fetched)};")
+            return Group(own, latest, tail.child(), tail.child(), tail, HERE, (), still)
+        surely = tail.child()
+        surely.retry = "again" if latest else tail.retry
+        (base, back), fetched = self._find(tail)
+        dispatch, prefix = tail.child(), tail.child()
+        for one in (surely, dispatch):
+            self._fetch_token(one, *self._find(one))
         still = quiet and not self._is_great(mask) and dispatch.done == tail.done
-        prefix = tail.child()
+        prefix.retry = surely.retry
         prefix.done = set(dispatch.done)
         if base != HERE[0] and not base.isdigit():
             prefix.given(base, "place")
         if fetched.terms:
             prefix.given(fetched.terms[0][1], "fetched")
         fetch = self._fetch(tail) if base != HERE[0] and not base.isdigit() else None
-        return Group(own, latest, dispatch, prefix, spot, fetch, still)
+        return Group(own, latest, dispatch, surely, prefix, (base, back), fetch, still)
+
+    def _find(self, tail: Tail) -> tuple[Spot, Expr]:
+        """Where the fetched token is, and the token."""
+        assert self.splits.place is not None
+        base, back = tail.spot(self.splits.place[0])
+        spot = (base, back + self.splits.place[1])
+        return spot, tail.token_at(spot)
+
+    def _fetch_token(self, tail: Tail, spot: Spot, fetched: Expr) -> None:
+        """Statements that find both."""
+        base = spot[0]
+        if base != HERE[0] and not base.isdigit():
+            tail.say(f"place = {tail.read(base)};")
+        tail.say(f"fetched = {tail.text(fetched)};")
 
     def _fetch(self, tail: Tail) -> Key | None:
         assert self.splits.place is not None

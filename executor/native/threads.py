@@ -100,8 +100,8 @@ class Threads:
         ]
 
     def _comes_out(self, c: int) -> bool:
-        """Whether a trace ends in tokens of a class."""
-        return bool((self._ends & self.splits.own[c]).any())
+        """Whether a trace may end in all tokens of a class: others are those of prompts."""
+        return not (self.splits.own[c] & ~self._ends).any()
 
     def _fetch(self, g: int, own: Mask | None = None) -> list[str]:
         """The branches of a group, on what is fetched and what was the latest.
@@ -124,7 +124,7 @@ class Threads:
         moving = group.fetch is not None and splits.place is not None
         chain = "place < p ? limit : 0" if moving else "limit" if group.fetch == () else "0"
         return [
-            *group.dispatch.lines,
+            *(group.dispatch if own is None else group.surely).lines,
             f"chain = {chain};",
             *self._switch(partial(self._class_of, "fetched", splits.fetched, "fetched"), cases),
         ]

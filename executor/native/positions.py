@@ -187,7 +187,7 @@ class Positions(Integers, ABC):
             key = ("nearest", query.key)
             return self.place(key, lambda s: s.among(query, few), few)
         if self.guarded and high > self._surely:
-            if high > POSITIONS.high / 2:
+            if high > POSITIONS.high / 2 and query.range.grain >= 0:
                 places = Range(max(places.low, float(self._least)), places.high, 0)
             make: Make = lambda s: s.up_to_now(query, int(places.low))  # noqa: E731
             return self.place(("nearest", query.key), make, places)
@@ -205,7 +205,10 @@ class Positions(Integers, ABC):
 
     @property
     def _least(self) -> int:
-        """Positions that may be anywhere are expected from there on: looking back needs no care."""
+        """Positions that may be anywhere are expected from there on: looking back needs no care.
+
+        Not so those that are rounded, a fraction of something, which may well be 0.
+        """
         return min(FIRST, len(self.shared.prefix))
 
     def place(self, key: Key, make: Callable[[Any], str], places: Range = POSITIONS) -> Spot:

@@ -221,6 +221,11 @@ def test_what_depends_on_which_of_two_keys_is_later_is_stored() -> None:
     assert special is not None and not special.late
 
 
+def test_a_key_of_no_table_where_the_next_token_is_looked_up() -> None:
+    """Sums have been added to by then, and are put back before the plain code does."""
+    agrees(random_model(63), 63)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100))
 def test_models_without_forced_heads(seed: int) -> None:

@@ -127,7 +127,7 @@ class Paths:
         self._assume_current(tail, mask)
         if self.shared.restless or not self._is_great(mask):
             return tail
-        tail.retry = "again"
+        tail.retry, tail.guarded = "again", True
         later = {self.splits.place[0]} if self.splits.place is not None else set()
         for name, node in self.program.nodes.items():
             if isinstance(node, Weight) and node.owner not in tail.back:
@@ -154,18 +154,21 @@ class Paths:
         if latest:
             tail.done = set.intersection(*(self.early[i].done for i in own))
             tail.committed = set.intersection(*(self.early[i].committed for i in own))
+            tail.retry = "again"
         quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self._sums)
         if splits.place is None:
             still = quiet and not self._is_great(mask)
             return Group(own, latest, tail.child(), tail.child(), tail, HERE, (), still)
         surely = tail.child()
-        surely.retry = "again" if latest else tail.retry
+        surely.guarded = latest
         (base, back), fetched = self._find(tail)
         dispatch, prefix = tail.child(), tail.child()
         for one in (surely, dispatch):
             self._fetch_token(one, *self._find(one))
+        if surely.done != dispatch.done:
+            surely = dispatch
         still = quiet and not self._is_great(mask) and dispatch.done == tail.done
-        prefix.retry = surely.retry
+        prefix.guarded = latest
         prefix.done = set(dispatch.done)
         if base != HERE[0] and not base.isdigit():
             prefix.given(base, "place")

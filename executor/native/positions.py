@@ -38,6 +38,7 @@ class Positions(Integers, ABC):
         back: for an extreme, how many positions back its latest key is.
         beyond: for an extreme, how many positions back it is at least.
         retry: where the plain code starts again: at ``again`` where sums are put back first.
+        guarded: whether the path is left where a position is not where it is expected.
         touched: positions of the plain code that something asked for.
         offset: how many tokens after the position ``p`` the current one is.
         several: whether this is a step of a trace, in which tokens follow each other.
@@ -50,7 +51,7 @@ class Positions(Integers, ABC):
         self.tokens: dict[Spot, int] = {}
         self.back: dict[str, int] = {}
         self.beyond: dict[str, int] = {}
-        self.retry = "plain"
+        self.retry, self.guarded = "plain", False
         self.touched: set[str] = set()
         self.offset, self.several = 0, False
         self.column_of: dict[str, tuple[int, int, Spot]] = {}
@@ -192,11 +193,6 @@ class Positions(Integers, ABC):
             make: Make = lambda s: s.up_to_now(query, int(places.low))  # noqa: E731
             return self.place(("nearest", query.key), make, places)
         return self.place(("nearest", query.key), lambda s: s.nearest(query), places)
-
-    @property
-    def guarded(self) -> bool:
-        """Whether the path can be left where something is not as expected."""
-        return self.retry != "plain"
 
     @property
     def _surely(self) -> int:

@@ -68,7 +68,8 @@ class Tail(Effects):
         other.tokens, other.back = dict(self.tokens), dict(self.back)
         other.beyond, other.seen = dict(self.beyond), dict(self.seen)
         other._sums, other.done = dict(self._sums), set(self.done)
-        other.committed, other.retry = set(self.committed), self.retry
+        other.committed = set(self.committed)
+        other.retry, other.guarded = self.retry, self.guarded
         other.closed, other.unfit = self.closed, self.unfit
         other.offset, other.several = self.offset, self.several
         other.pending, other.versions = dict(self.pending), dict(self.versions)

@@ -413,12 +413,6 @@ MUTANTS: dict[str, Mutant] = {
         "pass",
         SPLITS,
     ),
-    "gap-far": Mutant(
-        "threads.py",
-        "for distance in set(range(1, far)) - set(near):",
-        "for distance in ():",
-        GAP,
-    ),
     "chain-place": Mutant(
         "threads.py",
         '"place < p ? limit : 0" if moving',

@@ -131,12 +131,8 @@ def test_sums_that_paths_hold_in_variables(seed: int, stride: float) -> None:
     runs(model, seed)
 
 
-def test_positions_that_are_likely_to_be_among_the_first_tokens() -> None:
-    """Where they are not the plain code takes the token."""
-    model = split_model(3, tabled=True)
-    source = generate(model.config, model.weights, model.rom).source
-    assert re.search(r"if \((at\w*) < \d+ \|\| \1 > \d+\)", source)
-    runs(model, 3)
+def test_positions_that_are_mostly_among_the_first_tokens() -> None:
+    runs(split_model(3, tabled=True), 3)
 
 
 @pytest.mark.parametrize("seed", [5, 10])

@@ -15,7 +15,6 @@ import numpy as np
 from executor.native.exprs import Expr, Key, Make, Units, constant
 from executor.native.forms import HERE, MOST_TOKENS, Linear, Place
 from executor.native.integers import Integers
-from executor.native.likely import likely
 from executor.native.nodes import Back, Nearest, Node, Quotient, Weight
 from executor.native.ranges import Range
 from executor.native.shared import Shared
@@ -42,6 +41,8 @@ class Positions(Integers, ABC):
         touched: positions of the plain code that something asked for.
         offset: how many tokens after the position ``p`` the current one is.
         several: whether this is a step of a trace, in which tokens follow each other.
+        from_on: for positions with a guard, from which one on they are where they are read. What
+            is evaluated may not make use of it: the guard is there only if the position is read.
         column_of: number, set of tokens and position of atoms that are columns.
     """
 
@@ -55,6 +56,7 @@ class Positions(Integers, ABC):
         self.touched: set[str] = set()
         self.offset, self.several = 0, False
         self.column_of: dict[str, tuple[int, int, Spot]] = {}
+        self.from_on: dict[str, int] = {}
         self._spots: dict[str, Spot] = {}
 
     @abstractmethod
@@ -183,15 +185,14 @@ class Positions(Integers, ABC):
         if low == high <= self.first:
             return self.fixed(int(low)), 0
         places = Range(min(low, POSITIONS.high), min(high, POSITIONS.high), 0)
-        few = likely(self, query) if self.guarded else None
-        if few is not None:
-            key = ("nearest", query.key)
-            return self.place(key, lambda s: s.among(query, few), few)
         if self.guarded and high > self._surely:
+            least = int(low)
             if high > POSITIONS.high / 2 and query.range.grain >= 0:
-                places = Range(max(places.low, float(self._least)), places.high, 0)
-            make: Make = lambda s: s.up_to_now(query, int(places.low))  # noqa: E731
-            return self.place(("nearest", query.key), make, places)
+                least = max(least, self._least)
+            make: Make = lambda s: s.up_to_now(query, least)  # noqa: E731
+            spot = self.place(("nearest", query.key), make, places)
+            self.from_on[spot[0]] = least
+            return spot
         return self.place(("nearest", query.key), lambda s: s.nearest(query), places)
 
     @property
@@ -220,7 +221,7 @@ class Positions(Integers, ABC):
         name = self.read(base)
         if not back:
             return name
-        least = self.first if base == HERE[0] else self.range_of(base).low
+        least = self.first if base == HERE[0] else self.from_on.get(base, self.range_of(base).low)
         return f"{name} - {back}" if back <= least else f"before({name}, {back})"
 
     def as_double(self, spot: Spot) -> Expr:
@@ -276,13 +277,6 @@ class Positions(Integers, ABC):
         else:
             less = f" - {least}" if least else ""
             self.guard(f"(uint64_t)({name}{less}) > (uint64_t)(p{less})")
-        return name
-
-    def among(self, query: Expr, places: Range) -> str:
-        """The same for one that is likely to be at some places, with a guard if it is not."""
-        name = self.name("at")
-        self.say(f"const int64_t {name} = {self.rounded(query, add=0.5)};")
-        self.guard(f"{name} < {int(places.low)} || {name} > {int(places.high)}")
         return name
 
     def call(self, template: str, arguments: tuple[Expr, ...]) -> str:

@@ -74,6 +74,7 @@ class Tail(Effects):
         other.offset, other.several = self.offset, self.several
         other.pending, other.versions = dict(self.pending), dict(self.versions)
         other.below, other.column_of = dict(self.below), dict(self.column_of)
+        other.from_on = dict(self.from_on)
         return other
 
     def twin(self) -> Tail:

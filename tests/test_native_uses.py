@@ -28,7 +28,7 @@ from native_uses import (
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 ROUNDS = 30
-RICH = (33, 225)
+RICH = (33, 225, 234)
 
 
 def check_all_ways(checkpoint: Checkpoint, seed: int) -> None:

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from math import inf
 
 from executor.native.exprs import Expr
-from executor.native.forms import HERE, Linear
+from executor.native.forms import Linear
 from executor.native.lookups import Kept, Lookups
 from executor.native.nodes import AddTo, Extreme, Insert, Store
 from executor.native.positions import CALL
@@ -131,7 +131,7 @@ class Effects(Lookups):
         if effect.kind == "table" and all(a.constant == 0.0 for a in arguments):
             self._insert_zero(name, effect)
             return
-        current = self.shared.columns.masks[self.tokens.get(HERE, 0)]
+        current = self.shared.columns.masks[self.tokens.get(self.here, 0)]
         if effect.kind == "few" and self.shared.is_known(name):
             self.shared.unwritten.add(name)
             return

@@ -247,10 +247,12 @@ class Threads:
         return _label((other, y, last, after))
 
     def _class_of(self, name: str, masks: Sequence[Mask], token: str) -> str:
-        """C of the class of a token; equal tables are one."""
+        """C of the class of a token; equal tables are one, others have names of their own."""
         table = np.zeros(self.shared.columns.n_tokens, np.uint8)
         for i, mask in enumerate(masks):
             table[mask] = i
+        if name in self._tables.values() and table.tobytes() not in self._tables:
+            name = f"{name}_{len(self._tables)}"
         name = self._tables.setdefault(table.tobytes(), name)
         self.shared.constants[f"class_{name}"] = (
             f"static const uint8_t class_{name}[] = {{{', '.join(map(str, table.tolist()))}}};"

@@ -338,3 +338,27 @@ def test_the_bundled_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PATH", str(folder))
     assert all("ziglang" in command for command in build._compilers())
     same_tokens(prompt_of("add.tok"), 100)
+
+
+SUM_OF_CODE = """
+from hashlib import sha256
+from executor.loading import build_checkpoint
+from executor.native.generate import generate
+model = build_checkpoint()
+print(sha256(generate(model.config, model.weights, model.rom).source.encode()).hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_the_code_is_the_same_each_time() -> None:
+    """Whatever the order of sets of names, which is another one for each process."""
+    sums = {
+        subprocess.run(
+            [sys.executable, "-c", SUM_OF_CODE],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("4", "10", "11")
+    }
+    assert len(sums) == 1 and len(sums.pop()) == 65

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import frexp
 from typing import Any, NamedTuple
 
@@ -83,6 +84,7 @@ class Atom:
     is_position: bool = False
 
 
+@lru_cache(maxsize=65536)
 def constant(value: float) -> Expr:
     """A number."""
     return Expr(value + 0.0, (), point(value + 0.0))
@@ -177,7 +179,9 @@ class Scope:
 
     def combine(self, parts: Sequence[tuple[float, Expr]], prefix: str = "t") -> Expr:
         """The sum of factor times expression."""
-        parts = [(f, e) for f, e in parts if f and (e.terms or e.const)]
+        parts = [part for part in parts if part[0] and (part[1].terms or part[1].const)]
+        if not parts:
+            return constant(0.0)
         if len(parts) == 1 and parts[0][0] == 1.0:
             return parts[0][1]
         if not any(e.terms for _, e in parts):

@@ -8,6 +8,7 @@ interval of the sum has ends on both sides: a slot that is 0 or 1 by it is a num
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,13 +32,20 @@ def fork(tail: Tail, terms: Terms, number: float, strictly: bool) -> Fork | None
     grain = min((grain_of(f) + tail.range_of(name).grain for f, name in terms), default=ROUNDED)
     if grain <= ROUNDED // 2:
         return None
+    ends = _ends(number, grain, strictly)
+    return None if ends is None else Fork(terms, *ends)
+
+
+@lru_cache(maxsize=4096)
+def _ends(number: float, grain: int, strictly: bool) -> tuple[float, float] | None:
+    """The least multiple of 2^grain that is greater, and the one below; None if not float64."""
     unit = Fraction(2) ** grain
     steps = Fraction(number) / unit
     first = floor(steps) + 1 if strictly or steps.denominator > 1 else floor(steps)
     least, below = first * unit, (first - 1) * unit
     if Fraction(float(least)) != least or Fraction(float(below)) != below:
         return None
-    return Fork(terms, float(least), float(below))
+    return float(least), float(below)
 
 
 def split(tail: Tail, one: Fork) -> tuple[str, Tail, Tail]:

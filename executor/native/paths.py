@@ -96,10 +96,10 @@ class Paths:
 
     def __init__(self, splits: Splits) -> None:
         self.splits, self.program, self.shared = splits, splits.program, splits.shared
-        self._sums = {name for name, e in self.program.effects.items() if isinstance(e, AddTo)}
+        self._sums = [name for name, e in self.program.effects.items() if isinstance(e, AddTo)]
         self.early = [self._early(mask) for mask in splits.own]
         great = [i for i, mask in enumerate(splits.own) if self._is_great(mask)]
-        if not all(self._sums <= self.early[i].committed for i in great):
+        if not all(self.early[i].committed.issuperset(self._sums) for i in great):
             great = []
         members = [tuple(great)] if great else []
         members += [(i,) for i in range(len(splits.own)) if i not in great]
@@ -197,7 +197,7 @@ class Paths:
         if not isinstance(node, Nearest):
             return None
         query = tail.linear(node.query)
-        return query.key if {name for _, name in query.terms} <= self._sums else None
+        return query.key if all(name in self._sums for _, name in query.terms) else None
 
     # Leaves
 

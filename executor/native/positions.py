@@ -96,6 +96,10 @@ class Positions(Integers, ABC):
         base, back = self.spot(place[0])
         spot = (base, back + place[1])
         mask = self.tokens.get(spot, 0) or self._prefix_mask(spot)
+        name = f"C{column}({spot[0]}:{spot[1]}:{mask})"
+        known = self._known.get(("column", name))
+        if known is not None:
+            return known
         values = self.shared.columns.range(column, mask)
 
         def make(scope: Positions) -> str:
@@ -103,7 +107,6 @@ class Positions(Integers, ABC):
 
         if values.low == values.high:
             return constant(values.low)
-        name = f"C{column}({spot[0]}:{spot[1]}:{mask})"
         self.column_of[name] = column, mask, spot
         units, unit = None, self.shared.columns.unit(column, mask)
         if unit is not None:

@@ -214,8 +214,8 @@ class Shared:
         ]
         return all(map(self.is_timeless, parts))
 
-    def depends(self, values: Iterable[Linear]) -> set[str]:
-        """The structures that timeless values are read from."""
+    def depends(self, values: Iterable[Linear]) -> list[str]:
+        """The structures that timeless values are read from, each once, in order of name."""
         found: set[str] = set()
         for value in values:
             names = [name for _, name in value.variables]
@@ -225,10 +225,10 @@ class Shared:
                     case Weight(owner, _):
                         query = self.program.nodes.get(owner)
                         if isinstance(query, Query):
-                            found |= {query.of} | self.depends(query.arguments)
+                            found.update([query.of, *self.depends(query.arguments)])
                     case _:
-                        found |= self.depends(inner(node))
-        return found
+                        found.update(self.depends(inner(node)))
+        return sorted(found)
 
     def key_ratio(self, cell: Cell) -> float:
         """What times its key (an integer) a value of a table is; 0 if it is something else.

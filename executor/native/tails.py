@@ -121,14 +121,21 @@ class Tail(Effects):
         """A value of the plain code."""
         known = self._values.get(id(value))
         if known is None:
-            parts = [(factor, self.variable(name)) for factor, name in value.variables]
-            form = value.form
-            parts += [(form.p, self.position), (form.square, self.square)]
-            columns, const = self.shared.columns.parts(value)
-            parts += [(factor, self.column(place, column)) for place, factor, column in columns]
-            known = self.bounded(self.combine([*parts, (1.0, constant(const))]))
-            self._values[id(value)] = known
+            known = self._values[id(value)] = self._linear(value)
         return known
+
+    def _linear(self, value: Linear) -> Expr:
+        parts = [(factor, self.variable(name)) for factor, name in value.variables]
+        form = value.form
+        if form.p:
+            parts.append((form.p, self.position))
+        if form.square:
+            parts.append((form.square, self.square))
+        columns, const = self.shared.columns.parts(value)
+        parts += [(factor, self.column(place, column)) for place, factor, column in columns]
+        if const:
+            parts.append((1.0, constant(const)))
+        return self.bounded(self.combine(parts))
 
     def force(self, name: str) -> None:
         """Evaluate a variable of the plain code, whatever it is, to see whether it is bounded."""

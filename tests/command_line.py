@@ -15,6 +15,8 @@ from compiler import isa
 from executor import cli
 
 ROOT = Path(__file__).parent.parent
+ADD = ROOT / "programs/add.tok"
+ENGINE = ("--engine", "hull")
 
 HELLO = (("i32.const", ord("h")), "output", ("i32.const", 10), "output")
 FOREVER = (*HELLO, ("br", 0))

@@ -1,9 +1,7 @@
-"""The command line: exit codes, what goes where, one clear line for everything that is wrong."""
+"""The verb run: exit codes, what goes where; programs in C and calls of their functions."""
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import subprocess
 import sys
@@ -13,40 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from command_line import FOREVER, HELLO, ROOT, heard, start, write_tok
+from cli_tools import ARTICLE, Run, gcd_program, run_here
+from command_line import FOREVER, HELLO, ROOT, start, write_tok
 from executor import cli
 from executor.trace import read_trace, split_trace
 
-ARTICLE = """\
-03 00 00 00 commit(+1,sts=1,bt=0)
-05 00 00 00 commit(+1,sts=1,bt=0)
-08 00 00 00 commit(-1,sts=1,bt=0)
-out(08)
-halt
-"""
-GCD = """\
-unsigned gcd(unsigned a, unsigned b) { while (b) { unsigned t = a % b; a = b; b = t; } return a; }
-int low(void) { return -1; }
-void nothing(void) { }
-static int hidden(void) { return 1; }
-int main(int argc, char **argv) { return argc + hidden(); }
-"""
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Calls ``main`` in this process: (exit code, standard output, standard error as ``heard``)."""
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"standard input")))
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        sys.stdout.flush()
-        out, err = capfdbinary.readouterr()
-        return code, out.decode("latin-1"), heard(err.decode())
-
-    return call
+run = pytest.fixture(run_here)
+gcd_c = pytest.fixture(gcd_program, scope="module")
 
 
 @pytest.fixture
@@ -144,14 +115,15 @@ def test_the_input_of_a_token_file_is_read_unless_another_is_given(
     assert run("run", "--stdin", other, program)[1] == "z"
 
 
+def test_run_imports_no_torch() -> None:
+    code = (
+        "import sys\nfrom executor.cli import main\n"
+        "main(['run', 'programs/add.tok'])\nassert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+
+
 # --- C, calls ---------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def gcd_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("c") / "gcd.c"
-    path.write_text(GCD)
-    return path
 
 
 def test_a_c_program_exits_with_main_s_result(run: Run, gcd_c: Path) -> None:
@@ -210,13 +182,6 @@ def test_an_option_behind_the_file_goes_to_the_program_with_a_word(
         assert err.count("\n") == 1 and f"after x.c all goes to the program, {said} too; " in err
 
 
-@pytest.mark.parametrize("verb", ["run", "trace", "explain", "check"])
-def test_a_token_program_takes_no_arguments(run: Run, verb: str) -> None:
-    code, out, err = run(verb, ROOT / "programs/add.tok", "4")
-    assert (code, out) == (125 if verb == "run" else 2, "")
-    assert "add.tok: a token program takes no arguments" in err and one_line(err)
-
-
 @pytest.mark.parametrize(
     ("call", "printed"),
     [("gcd(48, 36)", "12\n"), ("gcd(4294967295, 0)", "4294967295\n"), ("nothing()", "")],
@@ -262,193 +227,3 @@ def test_calls_that_do_not_fit_are_refused(run: Run, gcd_c: Path, call: str, mes
     code, out, err = run("run", "--call", call, gcd_c)
     assert (code, out) == (125, "")
     assert message in err and len(err.splitlines()) == 1
-
-
-# --- errors -----------------------------------------------------------------------------------
-
-
-def one_line(err: str) -> bool:
-    return err.startswith("transputer: error: ") and "Traceback" not in err and "bug" not in err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["nowhere.c"],
-        ["nowhere.tok"],
-        [str(ROOT)],
-        [str(ROOT / "README.txt")],
-        ["--engine", "quantum", "x.c"],
-        ["--max-tokens", "none", "x.c"],
-        ["--max-tokens", "0", "x.c"],
-        ["--surprise", "x.c"],
-        [],
-        ["--stdin", "nowhere", str(ROOT / "programs/add.tok")],
-        ["--model", "nowhere", str(ROOT / "programs/add.tok")],
-        ["--trace", "nowhere/trace.txt", str(ROOT / "programs/add.tok")],
-        ["--trace", str(ROOT), str(ROOT / "programs/add.tok")],
-        ["--call", "f()", str(ROOT / "programs/add.tok")],
-        ["--call", "", str(ROOT / "programs/add.tok")],
-        ["--"],
-        ["--stdin", "--", str(ROOT / "programs/add.tok")],
-        ["-I", "--", str(ROOT / "programs/add.tok")],
-        ["--trace", "", str(ROOT / "programs/add.tok")],
-        ["--max-memory", "much", str(ROOT / "programs/add.tok")],
-        ["--max-memory", "M", str(ROOT / "programs/add.tok")],
-        ["--checkpoint", "nowhere/run", str(ROOT / "programs/add.tok")],
-        ["--checkpoint", str(ROOT), str(ROOT / "programs/add.tok")],
-        ["--checkpoint-every", "0", str(ROOT / "programs/add.tok")],
-        ["--checkpoint-every", "nan", str(ROOT / "programs/add.tok")],
-        ["--resume", "nowhere", str(ROOT / "programs/add.tok")],
-        ["--resume", str(ROOT), str(ROOT / "programs/add.tok")],
-    ],
-)
-def test_errors_of_run_exit_125_with_one_line(run: Run, arguments: list[str]) -> None:
-    code, out, err = run("run", *arguments)
-    assert (code, out) == (125, "")
-    assert one_line(err)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["walk"],
-        ["compile"],
-        ["compile", "nowhere.c"],
-        ["compile", "-o", "/nowhere/x.tok", str(ROOT / "programs/add.tok")],
-        ["compile", "--wasm", "x.wasm", str(ROOT / "programs/add.tok")],
-        ["trace", "nowhere.wat"],
-        ["trace", "--from", "nowhere", str(ROOT / "programs/add.tok")],
-        ["check", "nowhere.wasm"],
-        ["build"],
-        ["build", "--out", str(ROOT / "programs")],
-        ["build", "--tokens", "100", "--out", "x"],
-        ["build", "--softmax", "--tokens", "2**40", "--out", "x"],
-        ["info", "--model", "nowhere"],
-    ],
-)
-def test_errors_of_other_verbs_exit_2(run: Run, arguments: list[str]) -> None:
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, "")
-    assert one_line(err)
-
-
-def test_a_damaged_model_is_told(run: Run, tmp_path: Path) -> None:
-    assert run("build", "--out", tmp_path / "m")[0] == 0
-    weights = tmp_path / "m" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-8])
-    code, out, err = run("run", "--model", tmp_path / "m", ROOT / "programs/add.tok")
-    assert (code, out) == (125, "")
-    assert one_line(err) and "model.safetensors: damaged" in err
-
-
-def test_an_unexpected_exception_is_called_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("oops")
-
-    monkeypatch.setattr("executor.cli_run.prepare", broken)
-    code, out, err = run("run", "x.c")
-    assert (code, out) == (125, "")
-    assert "a bug in transputer" in err and "ZeroDivisionError: oops" in err
-    assert run("compile", "x.c")[0] == 2
-    monkeypatch.setenv("TRANSPUTER_DEBUG", "1")
-    with pytest.raises(ZeroDivisionError):
-        run("run", "x.c")
-
-
-# --- the other verbs --------------------------------------------------------------------------
-
-
-def test_compile_prints_a_program_that_compiles_again(run: Run, tmp_path: Path) -> None:
-    code, text, err = run("compile", ROOT / "programs/add.tok")
-    assert (code, err) == (0, "")
-    again = tmp_path / "again.tok"
-    assert run("compile", "--out", again, ROOT / "programs/add.tok") == (0, "", "")
-    assert again.read_text() == text
-    assert run("run", "--trace", "-", again)[1] == ARTICLE
-
-
-def test_compile_reports_and_writes_the_module(run: Run, gcd_c: Path, tmp_path: Path) -> None:
-    wasm = tmp_path / "x.wasm"
-    code, out, _ = run("compile", "--report", "--wasm", wasm, gcd_c)
-    assert code == 0
-    assert wasm.read_bytes().startswith(b"\0asm")
-    report = dict(line.split(None, 1) for line in out.partition("\n\n")[0].splitlines())
-    assert report["program"] == "gcd.c" and "source " in report["code"]
-
-
-def test_trace_prints_instructions_with_their_tokens(run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("trace", ROOT / "programs/add.tok")
-    lines = [line.split() for line in out.splitlines()]
-    assert code == 0 and len(lines) == 5
-    assert "i32.add" in lines[2] and "08" in lines[2] and lines[2][-4:] == ["=", "8", "|", "8"]
-    file = tmp_path / "trace.txt"
-    file.write_text(ARTICLE)
-    assert run("trace", "--from", file, ROOT / "programs/add.tok")[1] == out
-    file.write_text(ARTICLE.replace("08 00 00 00 commit(-1", "08 00 00 00 commit(+1"))
-    code, _, err = run("trace", "--from", file, ROOT / "programs/add.tok")
-    assert code == 2 and "does not come from i32.add" in err
-    file.write_text("\n".join(ARTICLE.split()[:12]))
-    code, cut, err = run("trace", "--from", file, ROOT / "programs/add.tok")
-    assert code == 2 and "the trace ends after 12 tokens, without halt or trap" in err
-    assert cut.splitlines() == [*out.splitlines()[:2], "       2  unfinished: 08 00"]
-
-
-def test_check_agrees_on_a_right_model(run: Run, gcd_c: Path) -> None:
-    code, out, err = run("check", gcd_c, "x")
-    assert (code, err) == (0, "")
-    assert out.startswith("gcd.c: agrees with wasmtime: ")
-
-
-def test_check_shows_the_first_instruction_that_a_wrong_model_gets_wrong(
-    run: Run, tmp_path: Path
-) -> None:
-    import numpy as np
-
-    from executor.checkpoint import Checkpoint, save_checkpoint
-    from executor.loading import build_checkpoint
-
-    right = build_checkpoint()
-    head = right.weights["head.weight"].copy()
-    eight, nine = right.encode(["08", "09"])
-    head[[eight, nine]] = head[[nine, eight]]
-    wrong = Checkpoint(
-        right.config, right.vocabulary, {**right.weights, "head.weight": head}, right.rom
-    )
-    assert not np.array_equal(head, right.weights["head.weight"])
-    folder = save_checkpoint(wrong, tmp_path / "wrong")
-    code, out, _ = run("check", "--model", folder, ROOT / "programs/add.tok")
-    assert code == 1
-    assert out.splitlines()[1].startswith("trace token 11 differs, in i32.add")
-    assert out.splitlines()[2].split() == [
-        "expected:", "08", "00", "00", "00", "commit(-1,sts=1,bt=0)",
-    ]  # fmt: skip
-    assert out.splitlines()[3].split() == ["model:", "09"]
-
-
-def test_build_and_info_describe_the_same_model(run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("build", "--out", tmp_path / "m")
-    assert code == 0 and "hard attention" in out
-    config = json.loads((tmp_path / "m" / "config.json").read_text())
-    assert config["model"]["d_model"] == 36 and config["attention"] == "hard"
-    code, described, _ = run("info", "--model", tmp_path / "m")
-    assert (code, described) == run("info")[:2]
-    values = dict(line.split(None, 1) for line in described.splitlines())
-    assert (values["d_model"], values["heads"], values["layers"]) == ("36", "18", "7")
-    assert int(values["d_ffn"]) <= 36
-    assert int(values["non-zeros"].replace(",", "")) < int(values["parameters"].replace(",", ""))
-
-
-def test_info_prints_the_generated_code(run: Run) -> None:
-    source = run("info", "--source")[1]
-    compile(source, "generated", "exec")
-    assert "def step(token, p):" in source
-
-
-def test_run_imports_no_torch() -> None:
-    code = (
-        "import sys\nfrom executor.cli import main\n"
-        "main(['run', 'programs/add.tok'])\nassert 'torch' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)

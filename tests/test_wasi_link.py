@@ -13,8 +13,7 @@ from compiler.wasi_link import WASI_MODULE, build_wasi, wasi_binary, wasi_module
 from executor import check
 from executor.checking import CheckResult
 from executor.runner import RunResult
-from test_wasi import EVERYTHING, INPUT, main
-from wasi_programs import original, run_real
+from wasi_programs import EVERYTHING, INPUT, main, original, run_real
 
 BOTH = pytest.mark.parametrize("opt", ["-O0", "-O2"])
 

@@ -20,6 +20,7 @@ RICH_46 = "test_native_uses.py::test_more_models_with_everything[46]"
 ROUNDING = "test_native_rounding.py"
 SPLITS = "test_native_uses.py::test_a_model_that_splits"
 SUMS = "test_native_sums.py"
+TWO_MEANS = "test_native_uses.py::test_a_record_that_is_read_after_the_next_is_found[mean-hull]"
 WINNERS = "test_native_winners.py"
 
 

@@ -14,6 +14,7 @@ from native_mutant import (
     RICH_33,
     RICH_46,
     SPLITS,
+    TWO_MEANS,
     Mutant,
 )
 
@@ -188,5 +189,11 @@ CODE: dict[str, Mutant] = {
         'lines += ["if (p >= chain || stop[token])", "    goto check;"]',
         'lines += ["if (p >= chain)", "    goto check;"]',
         GAP,
+    ),
+    "means-overwritten": Mutant(
+        "lookups.py",
+        "return copied(call, len(insert.values)) if insert.mean else call",
+        "return call",
+        TWO_MEANS,
     ),
 }

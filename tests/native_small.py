@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from executor.checkpoint import Checkpoint
-from native_rich import BY_POSITION, ONE, POSITION, Builder, Row
+from native_rich import BY_POSITION, ONE, POSITION, Builder, Mode, Row
 
 SNAP = 1.5 * 2.0**48
 TABLE: Row = ({"key": 2.0}, {"key²": -1.0})
@@ -182,3 +182,30 @@ def gap_model() -> Checkpoint:
         for name, weight in kind.items():
             b.rows[token][name] = b.rows[token].get(name, 0.0) + weight
     return b.checkpoint([0], (0,))
+
+
+def two_queries_model(mode: Mode, of_token: bool) -> Checkpoint:
+    """Two records of one structure, of which the first is read again after the second is found.
+
+    Args:
+        mode: of both heads. Queries tie often.
+        of_token: whether the keys depend on the token alone.
+    """
+    vocab = 48
+    ids = np.arange(vocab)
+    b = Builder(vocab, 3)
+    for name, column in (
+        ("x", ids % 3), ("y", ids // 3 % 2), ("ask", ids * 7 % 5 - 2), ("ask more", ids % 2),
+        ("one", ids * 5 % 8), ("other", ids * 11 % 8), ("out", ids % 6),
+    ):  # fmt: skip
+        b.token(name, column)
+    before: Row = ({POSITION: 1.0, ONE: -1.0}, {ONE: 1.0})
+    b.head(0, before, BY_POSITION, ({"y": 1.0}, {"one": 1.0}), ("back", "one back"))
+    key: Row = ({"x": 1.0} if of_token else {"x": 1.0, "back": 1.0}, {"y": 1.0})
+    values: Row = ({"one": 1.0, "one back": 1.0}, {"other": 1.0, "one back": -1.0})
+    b.head(1, ({"ask": 1.0}, {ONE: 1.0}), key, values, ("a", "a again"), mode)
+    b.head(1, ({"ask more": 1.0}, {ONE: -1.0}), key, values, ("b", "b again"), mode)
+    for name in ("a", "b", "a again", "b again"):
+        b.neuron(2, {ONE: 1.0}, {name: 2.0 if "a" in name else 1.0}, {"out": 1.0})
+    by_nearest(b, "out", range(vocab))
+    return b.checkpoint([1], (0,))

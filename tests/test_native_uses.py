@@ -13,9 +13,15 @@ from executor.hull_engine import HullEngine
 from executor.loading import build_checkpoint
 from executor.native import NativeEngine, paths
 from native_models import native_model, split_model
-from native_rich import rich_model
+from native_rich import Mode, rich_model
 from native_rough import rough_model
-from native_small import apart_model, gap_model, late_model, late_zero_model
+from native_small import (
+    apart_model,
+    gap_model,
+    late_model,
+    late_zero_model,
+    two_queries_model,
+)
 from native_uses import (
     Oracle,
     Use,
@@ -122,6 +128,16 @@ def test_a_first_token_that_writes_nothing_and_a_key_of_no_table(bent: bool) -> 
 
 
 @pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("of_token", [True, False], ids=["few", "hull"])
+@pytest.mark.parametrize("mode", ["latest", "mean"])
+def test_a_record_that_is_read_after_the_next_is_found(mode: Mode, of_token: bool) -> None:
+    model = two_queries_model(mode, of_token)
+    uses = against_plain_code(model, 1)
+    if mode == "latest":
+        check(uses[:4], scan_of(model))
+
+
+@pytest.mark.usefixtures("_short")
 def test_a_distance_of_which_there_is_no_path_between_near_and_far_ones() -> None:
     check_many(gap_model(), 1)
 
@@ -147,6 +163,13 @@ def test_more_sums_that_are_rounded(seed: int) -> None:
 def test_more_models(seed: int) -> None:
     check_all_ways(split_model(seed, stride=1 + seed % 3, least=-(seed % 5)), seed)
     check_all_ways(native_model(seed), seed)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("seed", [*range(300), 434])
+def test_models_with_all_head_classes(seed: int) -> None:
+    check_many(native_model(seed), seed)
 
 
 def check_the_machine(name: str, count: int) -> None:

@@ -166,7 +166,10 @@ class Lookups(Positions, ABC):
         if not integer:
             for line in self.written(node.of):
                 self.say(line)
-            return self.call(node.call, arguments)
+            call = self.call(node.call, arguments)
+            insert = self.shared.program.effects[node.of]
+            assert isinstance(insert, Insert)
+            return copied(call, len(insert.values)) if insert.mean else call
         self.cost += LOOKUP
         if not self.several:
             return f"table_at(&e->{node.of}, {integer})"
@@ -186,3 +189,9 @@ class Lookups(Positions, ABC):
     @abstractmethod
     def to_write(self, name: str) -> list[str]:
         """The same; it is still pending."""
+
+
+def copied(record: str, n_values: int) -> str:
+    """C of a copy of a record that lives as long as the block: a later query may overwrite it."""
+    cells = n_values + 1
+    return f"memcpy((cell[{cells}]){{{{0}}}}, {record}, {cells} * sizeof(cell))"

@@ -107,9 +107,11 @@ static const cell *few_corner(few *f, double qx)
     return few_record(f, f->corners[at]);
 }
 
+/* Stays as it is until the next insertion; in mode mean only until the next query. */
 static const cell *few_query(few *f, status *s, double qx, double qy)
 {
     cell *result = few_record(f, f->n + 1);
+    const cell *found = few_record(f, f->n);
     int best = -1;
     if (!(fabs(qx) < LIMIT && fabs(qy) < LIMIT))
         fail(s, NOT_FINITE);
@@ -122,14 +124,15 @@ static const cell *few_query(few *f, status *s, double qx, double qy)
     }
     for (int i = 0; i < f->n && !s->error; i++) {
         const double *key = f->keys + 2 * i, *old = f->keys + 2 * best;
-        if (few_record(f, i)->i < 0)
+        const cell *record = few_record(f, i);
+        if (record->i < 0)
             continue;
         int change = best < 0 ? 1 : score_change(qx, qy, old[0], old[1], key[0], key[1]);
         if (change > 0) {
             best = i;
-            copy_record(f->width, result, few_record(f, i));
+            found = record;
         } else if (change == 0)
-            join(f->mean, f->width, result, few_record(f, i));
+            found = merged(f->mean, f->width, found, record, result);
     }
-    return best < 0 ? few_record(f, f->n) : result;
+    return found;
 }

@@ -235,7 +235,8 @@ static void chain_insert(chain *c, double x, double y, const cell *record, cell 
         copy_record(c->width, inner_of(c, v), right_inner);
 }
 
-/* All keys with the greatest score, merged; q_y > 0. The chain is not empty. */
+/* All keys with the greatest score, merged; q_y > 0. The chain is not empty.
+   The record stays as it is until the next insertion; in mode mean only until the next query. */
 static const cell *chain_best(chain *c, double qx, double qy, cell *scratch)
 {
     double ratio = qx / qy, slack = fabs(ratio) * SLACK + TINY;
@@ -258,11 +259,8 @@ static const cell *chain_best(chain *c, double qx, double qy, cell *scratch)
     }
     if (!tied)
         return winner->data;
-    copy_record(c->width, scratch, winner->data);
-    join(c->mean, c->width, scratch, winner->after->data);
-    if (winner->has_inner)
-        join(c->mean, c->width, scratch, inner_of(c, winner));
-    return scratch;
+    const cell *found = merged(c->mean, c->width, winner->data, winner->after->data, scratch);
+    return winner->has_inner ? merged(c->mean, c->width, found, inner_of(c, winner), scratch) : found;
 }
 
 /* Start an empty head; 0 if there is no memory. */

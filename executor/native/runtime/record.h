@@ -53,3 +53,15 @@ static void copy_record(int width, cell *into, const cell *from)
 {
     memcpy(into, from, sizeof(cell) * (1 + (size_t)width));
 }
+
+/* The record of two tied keys: one of them, or their sums in mode mean, which go to ``result``
+   (that may be ``one``). */
+static const cell *merged(int mean, int width, const cell *one, const cell *other, cell *result)
+{
+    if (!mean)
+        return other[0].i > one[0].i ? other : one;
+    if (one != result)
+        copy_record(width, result, one);
+    join(mean, width, result, other);
+    return result;
+}

@@ -131,6 +131,7 @@ static const cell *scan_query(scan *s, double qx, double qy)
     double least = best - ((fabs(qx) * s->reach_x + fabs(qy) * s->reach_y) * SLACK + TINY);
     int width = h->width;
     int64_t winner = -1;
+    const cell *found = h->total;
     for (int64_t start = 0, block = 0; start < s->count; start += SCAN_BLOCK, block++) {
         if (s->greatest[block] < least)
             continue;
@@ -142,10 +143,10 @@ static const cell *scan_query(scan *s, double qx, double qy)
             const cell *record = s->records + i * (1 + width);
             if (change > 0) {
                 winner = i;
-                copy_record(width, h->scratch, record);
+                found = record;
             } else if (change == 0)
-                join(h->mean, width, h->scratch, record);
+                found = merged(h->mean, width, found, record, h->scratch);
         }
     }
-    return h->scratch;
+    return found;
 }

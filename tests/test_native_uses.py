@@ -12,6 +12,7 @@ from executor.checkpoint import Checkpoint
 from executor.hull_engine import HullEngine
 from executor.loading import build_checkpoint
 from executor.native import NativeEngine, paths
+from native_changed import changed_model
 from native_models import native_model, split_model
 from native_rich import Mode, rich_model
 from native_rough import rough_model
@@ -170,6 +171,15 @@ def test_more_models(seed: int) -> None:
 @pytest.mark.parametrize("seed", [*range(300), 434])
 def test_models_with_all_head_classes(seed: int) -> None:
     check_many(native_model(seed), seed)
+
+
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.long) for n in range(4, 210))]
+)
+def test_models_with_weights_changed(seed: int) -> None:
+    """Against plain code alone: a scan adds up in another order."""
+    against_plain_code(changed_model(seed), seed)
 
 
 def check_the_machine(name: str, count: int) -> None:

@@ -50,7 +50,9 @@ def late_model(read: str) -> Checkpoint:
 
     Args:
         read: ``zero``: from a table, at the key 0 of tokens that write nothing; ``chained``: a
-            second table keeps what the first has, which is not stored; ``greatest``: an extreme.
+            second table keeps what the first has, which is not stored; ``greatest``: an extreme;
+            ``table``, ``hull``: like ``zero``, with a structure in place of the few whose keys are
+            of the token before.
     """
     vocab, codes = 96, 6
     ids = np.arange(vocab)
@@ -59,7 +61,8 @@ def late_model(read: str) -> Checkpoint:
     digit = np.where(ids % 2, ids // 2, 0) * 1.0
     b.token("digit", digit)
     b.token("digit²", digit**2)
-    writes = (ids % 4 < 2) * (ids % 3 == (read == "zero"))  # then no mark does
+    of_zero = read in ("zero", "table", "hull")
+    writes = (ids % 4 < 2) * (ids % 3 == of_zero)  # then no mark does
     b.token("writes", writes * 1.0)
     b.token("grade", ids * 5 % 7)
     b.token("next", ids * 11 % 79)
@@ -75,11 +78,14 @@ def late_model(read: str) -> Checkpoint:
     b.neuron(1, {"writes": 1.0}, {"back": 1.0}, {"key": 1.0})
     b.neuron(1, {"writes": 1.0}, {"back²": 1.0}, {"key²": 1.0})
     digits: Row = ({"digit": 2.0}, {"digit²": -1.0, "digit": 0.25})  # no two can tie
+    if read in ("table", "hull"):
+        b.head(0, before, BY_POSITION, ({"digit": 1.0}, {"digit²": 1.0}), ("was", "was²"))
+        digits = ({"was": 2.0}, {"was²": -1.0, "grade": 0.25 * (read == "hull")})
     b.head(2, ({"digit": 1.0}, {ONE: 1.0}), digits, ({"digit": 1.0}, {"out": 1.0}), ("few", "x"))
     if read == "greatest":
         b.head(3, ({ONE: 1.0}, {}), ({"grade": 1.0}, {}), ({"few": 1.0}, {}), ("greatest",))
         on_code(b, 4, codes - 1, {"greatest": 1.0}, "out")
-    elif read == "zero":
+    elif of_zero:
         b.head(3, ({"kind": 1.0}, {ONE: 1.0}), TABLE, ({"few": 1.0}, {}), ("zero",))
         b.neuron(4, {ONE: 1.0}, {"zero": 1.0}, {"out": 1.0})
     else:

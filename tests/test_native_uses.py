@@ -110,7 +110,7 @@ def test_sums_that_are_rounded() -> None:
 
 
 @pytest.mark.usefixtures("_short")
-@pytest.mark.parametrize("read", ["zero", "chained", "greatest"])
+@pytest.mark.parametrize("read", ["zero", "chained", "greatest", "table", "hull"])
 def test_what_depends_on_few_keys_comes_after_a_new_one(read: str) -> None:
     check_many(late_model(read), 1)
 

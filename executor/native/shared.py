@@ -161,6 +161,15 @@ class Shared:
         which, present = self._keys(insert)
         return set(which[self.winners(name)].tolist()) <= set(present)
 
+    def may_change(self, name: str) -> bool:
+        """Whether keys of a structure of few turn up later that change what timeless values are.
+
+        Tables and hulls have only values that are not timeless, which are never computed later.
+        """
+        insert = self.program.effects[name]
+        assert isinstance(insert, Insert)
+        return insert.kind == "few" and not self.is_settled(name)
+
     def _is_of_key(self, query: Query, column: Array) -> bool:
         """Whether what a query finds of a column depends on the keys there are and nothing else."""
         insert = self.program.effects[query.of]

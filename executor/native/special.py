@@ -118,7 +118,7 @@ def specialise(
             ]
             for name in shared.settled
         },
-        changing=tuple(sorted(name for name in depends if not shared.is_settled(name))),
+        changing=tuple(sorted(filter(shared.may_change, depends))),
         late={name: tuple(values) for name, values in shared.late.items()},
         through=bool(paths.traces),
         units={

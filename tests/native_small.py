@@ -190,6 +190,29 @@ def gap_model() -> Checkpoint:
     return b.checkpoint([0], (0,))
 
 
+def ahead_model(fraction: float) -> Checkpoint:
+    """Positions that would be after the current token, in traces.
+
+    Args:
+        fraction: what a position is off an integer by.
+    """
+    vocab = 48
+    ids = np.arange(vocab)
+    b = Builder(vocab, 2)
+    b.token("mark", (ids % 4 == 0) * 1.0)
+    b.token("ahead", ids * 7 % 5 - 2)
+    b.token("number", ids * 11 % 16)
+    b.token("out", ids * 5 % 32)
+    b.head(0, ({ONE: 1.0}, {}), ({"mark": 1.0}, {}), ({POSITION: 1.0}, {}), ("latest",))
+    there: Row = ({POSITION: 1.0, "ahead": 1.0, ONE: fraction}, {ONE: 1.0})
+    b.head(0, there, BY_POSITION, ({"number": 1.0}, {}), ("found",))
+    for shift, factor in ((0.0, 2.0), (1.0, -2.0)):
+        b.neuron(1, {POSITION: 1.0, "latest": -1.0, ONE: -shift}, {ONE: 1.0}, {"out": factor})
+    b.neuron(1, {ONE: 1.0}, {"found": 1.0}, {"out": 1.0})
+    by_nearest(b, "out", range(vocab))
+    return b.checkpoint([0], (0,))
+
+
 def two_queries_model(mode: Mode, of_token: bool) -> Checkpoint:
     """Two records of one structure, of which the first is read again after the second is found.
 

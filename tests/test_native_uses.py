@@ -17,6 +17,7 @@ from native_models import native_model, split_model
 from native_rich import Mode, rich_model
 from native_rough import rough_model
 from native_small import (
+    ahead_model,
     apart_model,
     gap_model,
     late_model,
@@ -126,6 +127,14 @@ def test_marks_that_do_not_move_the_cursor_and_tokens_that_look_elsewhere() -> N
 )
 def test_a_first_token_that_writes_nothing_and_a_key_of_no_table(bent: bool) -> None:
     check_many(late_zero_model(bent), 1)
+
+
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("fraction", [0.0, 0.5, 0.1])
+def test_positions_after_the_current_token(fraction: float) -> None:
+    """They are the current one, which is another for each token of a trace."""
+    model = ahead_model(fraction)
+    check(against_plain_code(model, 1)[:4], scan_of(model))
 
 
 @pytest.mark.usefixtures("_short")

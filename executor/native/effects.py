@@ -200,17 +200,17 @@ class Effects(Lookups):
 
     def _insert_zero(self, name: str, effect: Insert) -> None:
         """A token that writes nothing: only the latest of them counts, and hardly ever."""
-        self.neutral.add(name)
         self.shared.zeroed.add(name)
         trial = self.twin()  # a look that does not count as a dependency
         values: tuple[Kept, ...] | None = None
-        if any(trial.linear(value).constant is None for value in effect.values):
+        constant = all(trial.linear(value).constant is not None for value in effect.values)
+        if not constant and all(map(self.shared.is_timeless, effect.values)):
             self.shared.refreshed[name] = effect.values
             for structure in self.shared.depends(effect.values):
                 self.effect(structure)
-            if self.several and not self.shared.timeless(name):
-                self.unfit = "values that change have to be computed before"
         else:
+            if self.several and not constant:
+                self.unfit = "a value changes with time"
             values = tuple(self.kept(name, k, value) for k, value in enumerate(effect.values, 1))
         self.pending[name] = self.offset, values
         if not self.several:

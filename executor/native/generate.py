@@ -279,7 +279,6 @@ def _source(
             columns(special, n_columns, tables),
             "static int32_t step(engine *e, int32_t token)\n{",
             *drop,
-            *(f"    table_settle(&e->{name});" for name in (special.refreshed if special else ())),
             f"    const int n_stored = e->dropped ? 0 : {n_columns};",
             "    if (e->core.status.error || !make_room(&e->core, e->columns, n_stored))",
             "        return -1;",

@@ -38,7 +38,6 @@ class Lookups(Positions, ABC):
     Attributes:
         seen: for an extreme, its key: the greatest there is has been seen.
         done, committed: effects that are written, and sums.
-        neutral: tables to which this path adds the key 0 that writes nothing.
         pending: in a trace, tables in which the latest record of the key 0 is still to be written.
         versions: in a trace, how many other records were written to tables.
         unfit: why a trace cannot go through this token; empty if it can.
@@ -49,7 +48,6 @@ class Lookups(Positions, ABC):
         self.seen: dict[str, float] = {}
         self.done: set[str] = set()
         self.committed: set[str] = set()
-        self.neutral: set[str] = set()
         self.unfit = ""
         self.pending: dict[str, Pending] = {}
         self.versions: dict[str, int] = {}

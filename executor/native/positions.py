@@ -196,7 +196,9 @@ class Positions(Integers, ABC):
             spot = self.place(("nearest", query.key), make, places)
             self.from_on[spot[0]] = least
             return spot
-        return self.place(("nearest", query.key), lambda s: s.nearest(query), places)
+        now, past = self.now, self._is_past(query)
+        key = ("nearest", query.key, *(() if past else self.at_present))
+        return self.place(key, lambda s: s.nearest(query, now, past), places)
 
     @property
     def _surely(self) -> int:
@@ -250,20 +252,23 @@ class Positions(Integers, ABC):
         units = Units(0, lambda s: s.read(integer), False)
         return self.atom("u", values, None, ("far", base), units=units)
 
-    def nearest(self, query: Expr) -> str:
-        """C of the position nearest to a number."""
-        text = self.rounded(query, add=0.5)
-        if not text:
-            return f"nearest_position({self.text(query)}, p)"
+    def _is_past(self, query: Expr) -> bool:
+        """Whether a position is certainly none after the current one."""
         rest = sum((self.range_of(n).scaled(f).high for f, n in query.terms), query.const)
         below = any(
             f == 1.0 and self.is_position(n) and rest - self.range_of(n).high < 0.5
             for f, n in query.terms
         )
+        return below or floor(query.range.high + 0.5) <= self._surely
+
+    def nearest(self, query: Expr, now: str, past: bool) -> str:
+        """C of the position nearest to a number; ``now`` is the last unless it is past anyway."""
+        text = self.rounded(query, add=0.5)
+        if not text:
+            return f"nearest_position({self.text(query)}, {now})"
         if floor(query.range.low + 0.5) < 0:
             text = f"at_least_0({text})"
-        below = below or floor(query.range.high + 0.5) <= self._surely
-        return text if below else f"at_most({text}, p)"
+        return text if past else f"at_most({text}, {now})"
 
     def up_to_now(self, query: Expr, least: int) -> str:
         """The same for one from ``least`` to ``p``, with a guard if it is not there.

@@ -55,8 +55,7 @@ class Shared:
     dropped: bool = False
     """Whether columns are not stored, for they can be computed again from the tokens."""
     refreshed: dict[str, tuple[Linear, ...]] = field(default_factory=dict)
-    """Tables whose values at key 0 are computed when they are needed, at the latest when the next
-    token that writes something else begins: until then nothing has changed that they depend on."""
+    """Tables whose values at key 0 are computed when something reads them: they are timeless."""
 
     late: dict[str, dict[int, Linear]] = field(default_factory=dict)
     """Tables with those of their values that are not stored but computed by whoever reads them."""
@@ -76,17 +75,13 @@ class Shared:
     _known: dict[str, bool] = field(default_factory=dict)
     _winners: dict[str, Mask] = field(default_factory=dict)
 
-    def timeless(self, name: str) -> bool:
-        """Whether what a table keeps for its key 0 can be computed at any later time.
+    def is_timeless(self, value: Linear) -> bool:
+        """Whether what a table keeps can be computed at any later time.
 
         That is, from tokens before it and from structures of few keys, of whose records only what
         all tokens with the key have in common is read, and of which no two can tie: the later of
         them would win. So only a new key can change it.
         """
-        return all(map(self.is_timeless, self.refreshed[name]))
-
-    def is_timeless(self, value: Linear) -> bool:
-        """The same for one value."""
         if id(value) not in self._timeless:
             self._timeless[id(value)] = value, self._is_timeless(value)
         return self._timeless[id(value)][1]
@@ -160,15 +155,6 @@ class Shared:
         assert isinstance(insert, Insert)
         which, present = self._keys(insert)
         return set(which[self.winners(name)].tolist()) <= set(present)
-
-    def may_change(self, name: str) -> bool:
-        """Whether keys of a structure of few turn up later that change what timeless values are.
-
-        Tables and hulls have only values that are not timeless, which are never computed later.
-        """
-        insert = self.program.effects[name]
-        assert isinstance(insert, Insert)
-        return insert.kind == "few" and not self.is_settled(name)
 
     def _is_of_key(self, query: Query, column: Array) -> bool:
         """Whether what a query finds of a column depends on the keys there are and nothing else."""

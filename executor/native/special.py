@@ -47,7 +47,6 @@ class Special:
     dropped: bool
     sums: Sums
     refresh: tuple[str, ...]
-    refreshed: tuple[str, ...]
     later: Mapping[str, Sequence[str]]
     changing: tuple[str, ...]
     late: Mapping[str, Collection[int]]
@@ -82,9 +81,8 @@ def specialise(
     threads = Threads(splits, paths, bounds)
     lines = threads.lines()
     tables, types, macros = shared.columns.tables()
-    depends = {
-        structure for name in shared.settled for structure in shared.depends(shared.values_of(name))
-    }
+    later = [*shared.refreshed.values(), *(late.values() for late in shared.late.values())]
+    depends = {structure for values in later for structure in shared.depends(values)}
     first = splits.base.first
     once = [f"p >= {first}"]
     for name, key in splits.base.seen.items():
@@ -109,7 +107,6 @@ def specialise(
         dropped=shared.dropped,
         sums=Sums(shared, paths.latest),
         refresh=tuple(refresh),
-        refreshed=tuple(name for name in shared.refreshed if not shared.timeless(name)),
         later={
             name: [
                 part
@@ -118,7 +115,7 @@ def specialise(
             ]
             for name in shared.settled
         },
-        changing=tuple(sorted(filter(shared.may_change, depends))),
+        changing=tuple(sorted(name for name in depends if not shared.is_settled(name))),
         late={name: tuple(values) for name, values in shared.late.items()},
         through=bool(paths.traces),
         units={

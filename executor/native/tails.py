@@ -106,7 +106,7 @@ class Tail(Effects):
         other = self.child()
         other.lines, other.cost, other.retry = [], 0, retry
         other.offset += 1
-        other.done, other.neutral, other.committed = set(), set(), set()
+        other.done, other.committed = set(), set()
         offset = other.offset
         other.position = other.combine([(1.0, self.start), (1.0, constant(float(offset)))])
         low, high, _ = other.position.range

@@ -81,23 +81,12 @@ class Threads:
         group, tail = self.paths.groups[g], self.paths.early[c]
         lines = [line for bound in self.bounds for line in (f"if (!({bound}))", "    goto plain;")]
         if group.latest:
-            lines += self._pending(tail.neutral)
             lines += [f"old_{name} = {variable(self.shared, name)};" for name in self.shared.sums]
             lines += tail.lines
             if not self._comes_out(c):
                 return [*lines, f"goto fetch_{g};"]
             return [*lines, *_block(self._fetch(g, self.splits.own[c]))]
-        if group.dispatch.done:
-            lines += self._pending(())
         return [*lines, *self._fetch(g)]
-
-    def _pending(self, neutral: Sequence[str] | set[str]) -> list[str]:
-        """Values to compute before something changes that they depend on."""
-        return [
-            f"table_settle(&e->{name});"
-            for name in self.shared.refreshed
-            if name not in neutral and not self.shared.timeless(name)
-        ]
 
     def _comes_out(self, c: int) -> bool:
         """Whether a trace may end in all tokens of a class: others are those of prompts."""
@@ -151,9 +140,7 @@ class Threads:
         return [*lines, "default:", f"    {retry}", "}"]
 
     def _leaf(self, state: tuple[int, int, int, int], leaf: Leaf) -> list[str]:
-        group, tail = self.paths.groups[state[0]], leaf.tail
-        pending = [] if group.latest or group.dispatch.done else self._pending(tail.neutral)
-        lines = [*pending, *tail.lines]
+        group, lines = self.paths.groups[state[0]], list(leaf.tail.lines)
         if may_fail(lines) or group.latest:
             lines += ["if (e->core.status.odd)", "    goto check;"]
         lines += ["if (p >= chain || stop[token])", "    goto check;"]

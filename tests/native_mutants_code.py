@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from native_mutant import (
+    AFTER_NOW,
     AHEAD,
     APART,
     GAP,
     KEYS,
     LATE_CHAINED,
     LATE_GREATEST,
+    LATE_TABLE,
     LATE_ZERO,
     MEANS,
+    MEANS_FETCHED,
+    MEANS_LEFT,
     RICH_33,
     RICH_46,
     SPLITS,
@@ -53,9 +57,9 @@ CODE: dict[str, Mutant] = {
         "effects.py",
         (
             "for structure in self.shared.depends(effect.values):\n                "
-            "self.effect(structure)\n            if self.several"
+            "self.effect(structure)\n        else:"
         ),
-        "if self.several",
+        "pass\n        else:",
         LATE_ZERO,
     ),
     "back-unclamped": Mutant(
@@ -72,9 +76,39 @@ CODE: dict[str, Mutant] = {
     ),
     "at-most-p": Mutant(
         "positions.py",
-        'return text if below else f"at_most({text}, p)"',
+        'return text if past else f"at_most({text}, {now})"',
         "return text",
         AHEAD,
+    ),
+    "at-most-start": Mutant(
+        "positions.py",
+        "now, past = self.now, self._is_past(query)",
+        'now, past = "p", self._is_past(query)',
+        AFTER_NOW,
+    ),
+    "nearest-reused": Mutant(
+        "positions.py",
+        "*(() if past else self.at_present)",
+        "",
+        AFTER_NOW,
+    ),
+    "changing-later": Mutant(
+        "effects.py",
+        "if not constant and all(map(self.shared.is_timeless, effect.values)):",
+        "if not constant:",
+        LATE_TABLE,
+    ),
+    "means-twice": Mutant(
+        "paths.py",
+        "if self.shared.restless or not early:",
+        "if not early:",
+        MEANS_LEFT,
+    ),
+    "means-fetched": Mutant(
+        "paths.py",
+        "if not dispatch.done.isdisjoint(self.shared.means):",
+        "if False:",
+        MEANS_FETCHED,
     ),
     "query-before-insert": Mutant(
         "lookups.py",

@@ -206,9 +206,13 @@ def ahead_model(fraction: float) -> Checkpoint:
     b.head(0, ({ONE: 1.0}, {}), ({"mark": 1.0}, {}), ({POSITION: 1.0}, {}), ("latest",))
     there: Row = ({POSITION: 1.0, "ahead": 1.0, ONE: fraction}, {ONE: 1.0})
     b.head(0, there, BY_POSITION, ({"number": 1.0}, {}), ("found",))
+    b.token("grade", (ids % 3 > 0) * 1.0)
+    b.head(0, ({ONE: -1.0}, {}), ({"grade": 1.0}, {}), ({POSITION: 1.0}, {}), ("lowest",))
+    after = ({"lowest": 1.0, ONE: 2.0 + fraction}, {ONE: 1.0})  # the same for most of a trace
+    b.head(1, after, BY_POSITION, ({"number": 1.0}, {}), ("found after",))
     for shift, factor in ((0.0, 2.0), (1.0, -2.0)):
         b.neuron(1, {POSITION: 1.0, "latest": -1.0, ONE: -shift}, {ONE: 1.0}, {"out": factor})
-    b.neuron(1, {ONE: 1.0}, {"found": 1.0}, {"out": 1.0})
+    b.neuron(1, {ONE: 1.0}, {"found": 1.0, "found after": 1.0}, {"out": 1.0})
     by_nearest(b, "out", range(vocab))
     return b.checkpoint([0], (0,))
 

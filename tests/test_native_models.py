@@ -19,6 +19,7 @@ from executor.native.describe import describe
 from executor.native.generate import generate
 from executor.standard_engine import StandardEngine
 from native_models import N_MODELS, native_model, split_model
+from native_small import late_model
 
 LENGTH = 150
 SPLIT_SEEDS = (0, 1, 4)
@@ -198,8 +199,7 @@ def test_more_models_that_split(seed: int) -> None:
 
 def test_the_models_have_everything_that_splits() -> None:
     text = ""
-    for seed in SPLIT_SEEDS:
-        model = split_model(seed)
+    for model in (*map(split_model, SPLIT_SEEDS), late_model("zero")):
         special = generate(model.config, model.weights, model.rom).special
         assert special is not None
         text += "\n".join(special.described)

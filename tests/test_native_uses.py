@@ -13,6 +13,7 @@ from executor.hull_engine import HullEngine
 from executor.loading import build_checkpoint
 from executor.native import NativeEngine, paths
 from native_changed import changed_model
+from native_free import free_model
 from native_models import native_model, split_model
 from native_rich import Mode, rich_model
 from native_rough import rough_model
@@ -37,6 +38,7 @@ from native_uses import (
 PROGRAMS = Path(__file__).parent.parent / "programs"
 ROUNDS = 30
 RICH = (33, 225, 234)
+FREE = (0, 1, 2, 3, 160, 484)
 
 
 def check_all_ways(checkpoint: Checkpoint, seed: int) -> None:
@@ -180,6 +182,19 @@ def test_more_models(seed: int) -> None:
 @pytest.mark.parametrize("seed", [*range(300), 434])
 def test_models_with_all_head_classes(seed: int) -> None:
     check_many(native_model(seed), seed)
+
+
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("seed", FREE)
+def test_models_without_a_plan(seed: int) -> None:
+    against_plain_code(free_model(seed), seed)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("seed", sorted(set(range(600)) - set(FREE)))
+def test_more_models_without_a_plan(seed: int) -> None:
+    against_plain_code(free_model(seed), seed)
 
 
 @pytest.mark.usefixtures("_short")

@@ -138,7 +138,9 @@ class Effects(Lookups):
         if not (current & self.shared.winners(name)).any():
             self.shared.unwritten.add(name)
             return
-        placed = effect.kind == "table" and self.square_key(*arguments)
+        placed = None
+        if effect.kind == "table" and not self.shared.restless:
+            placed = self.square_key(*arguments)
         if self.several:
             for line in self.written(name):
                 self.say(line)

@@ -14,7 +14,7 @@ import numpy as np
 
 from executor.native.again import FARTHEST
 from executor.native.columns import Mask
-from executor.native.exprs import Expr, Key
+from executor.native.exprs import Expr, Key, Unsuitable
 from executor.native.forms import HERE
 from executor.native.nodes import AddTo, Nearest, Weight
 from executor.native.outputs import TOKEN, write_rivals
@@ -99,7 +99,8 @@ class Paths:
         self._sums = [name for name, e in self.program.effects.items() if isinstance(e, AddTo)]
         self.early = [self._early(mask) for mask in splits.own]
         great = [i for i, mask in enumerate(splits.own) if self._is_great(mask)]
-        if not all(self.early[i].committed.issuperset(self._sums) for i in great):
+        early = all(self.early[i].committed.issuperset(self._sums) for i in great)
+        if self.shared.restless or not early:
             great = []
         members = [tuple(great)] if great else []
         members += [(i,) for i in range(len(splits.own)) if i not in great]
@@ -167,6 +168,8 @@ class Paths:
             self._fetch_token(one, *self._find(one))
         if surely.done != dispatch.done:
             surely = dispatch
+        if not dispatch.done.isdisjoint(self.shared.means):
+            raise Unsuitable("what is fetched depends on a mean")
         still = quiet and not self._is_great(mask) and dispatch.done == tail.done
         prefix.guarded = latest
         prefix.done = set(dispatch.done)

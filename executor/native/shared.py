@@ -291,11 +291,16 @@ class Shared:
         """Tables that may have to compute values that are not there."""
         return sorted(self.refreshed.keys() | self.late.keys())
 
+    @cached_property
+    def means(self) -> list[str]:
+        """Structures and extremes that count what ties: inserting twice is not the same as once."""
+        return [
+            name
+            for name, effect in self.program.effects.items()
+            if isinstance(effect, Insert | Extreme) and effect.mean
+        ]
+
     @property
     def restless(self) -> bool:
-        """Whether doing the same effects twice is not the same as once, sums aside."""
-        return any(
-            effect.mean
-            for effect in self.program.effects.values()
-            if isinstance(effect, Insert | Extreme)
-        )
+        """Whether a path cannot be left for the plain code, which would do its effects again."""
+        return bool(self.means)

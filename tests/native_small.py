@@ -62,7 +62,9 @@ def late_model(read: str) -> Checkpoint:
     b.token("digit", digit)
     b.token("digit²", digit**2)
     of_zero = read in ("zero", "table", "hull")
-    writes = (ids % 4 < 2) * (ids % 3 == of_zero)  # then no mark does
+    writes = (ids % 3 == of_zero) * (ids % 4 < 2)  # then no mark does
+    if read == "chained":
+        writes = ids % 3 == 0  # all marks do, so nothing is done twice
     b.token("writes", writes * 1.0)
     b.token("grade", ids * 5 % 7)
     b.token("next", ids * 11 % 79)

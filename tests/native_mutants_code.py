@@ -82,8 +82,8 @@ CODE: dict[str, Mutant] = {
     ),
     "at-most-start": Mutant(
         "positions.py",
-        "now, past = self.now, self._is_past(query)",
-        'now, past = "p", self._is_past(query)',
+        "now, past = self.now, self.is_past(query)",
+        'now, past = "p", self.is_past(query)',
         AFTER_NOW,
     ),
     "nearest-reused": Mutant(

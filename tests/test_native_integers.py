@@ -248,7 +248,7 @@ def test_corners_and_positions_are_cut_to_their_range(
         tail = tail_from(int(rng.integers(1, 20)))
         query, unit, inputs = input_of(tail, rng)
         query = tail.combine([(float(rng.integers(2)), tail.position), (1.0, query)])
-        text = tail.nearest(query)
+        text = tail.nearest(query, tail.now, tail.is_past(query))
         functions += [
             f"int64_t p{k}(int64_t in, int64_t p) {{",
             *tail.lines,

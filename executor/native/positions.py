@@ -196,7 +196,7 @@ class Positions(Integers, ABC):
             spot = self.place(("nearest", query.key), make, places)
             self.from_on[spot[0]] = least
             return spot
-        now, past = self.now, self._is_past(query)
+        now, past = self.now, self.is_past(query)
         key = ("nearest", query.key, *(() if past else self.at_present))
         return self.place(key, lambda s: s.nearest(query, now, past), places)
 
@@ -252,7 +252,7 @@ class Positions(Integers, ABC):
         units = Units(0, lambda s: s.read(integer), False)
         return self.atom("u", values, None, ("far", base), units=units)
 
-    def _is_past(self, query: Expr) -> bool:
+    def is_past(self, query: Expr) -> bool:
         """Whether a position is certainly none after the current one."""
         rest = sum((self.range_of(n).scaled(f).high for f, n in query.terms), query.const)
         below = any(

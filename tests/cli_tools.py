@@ -12,13 +12,6 @@ import pytest
 from command_line import heard
 from executor import cli
 
-ARTICLE = """\
-03 00 00 00 commit(+1,sts=1,bt=0)
-05 00 00 00 commit(+1,sts=1,bt=0)
-08 00 00 00 commit(-1,sts=1,bt=0)
-out(08)
-halt
-"""
 GCD = """\
 unsigned gcd(unsigned a, unsigned b) { while (b) { unsigned t = a % b; a = b; b = t; } return a; }
 int low(void) { return -1; }

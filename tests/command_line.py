@@ -16,6 +16,14 @@ from executor import cli
 
 ROOT = Path(__file__).parent.parent
 ADD = ROOT / "programs/add.tok"
+ARTICLE = """\
+03 00 00 00 commit(+1,sts=1,bt=0)
+05 00 00 00 commit(+1,sts=1,bt=0)
+08 00 00 00 commit(-1,sts=1,bt=0)
+out(08)
+halt
+"""
+"""The trace of ``ADD``, the article's example."""
 ENGINE = ("--engine", "hull")
 
 HELLO = (("i32.const", ord("h")), "output", ("i32.const", 10), "output")

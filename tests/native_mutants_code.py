@@ -124,7 +124,7 @@ CODE: dict[str, Mutant] = {
     ),
     "quiet": Mutant(
         "paths.py",
-        "quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self._sums)",
+        "quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self.shared.sums)",
         "quiet = True",
         RICH_33,
     ),

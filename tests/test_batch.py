@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from command_line import FOREVER, HELLO, ROOT, countdown, start, transputer, write_tok
+from command_line import ADD, FOREVER, HELLO, ROOT, countdown, start, transputer, write_tok
 from compiler import compile_program
 from compiler.errors import LimitError, TransputerError, UsageError
 from executor import BatchJob, run, run_batch
 from executor.batch import Setup, stream_batch
-
-ADD = ROOT / "programs/add.tok"
 
 
 class Broken:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cli_tools import ARTICLE, Run, gcd_program, run_here
-from command_line import FOREVER, HELLO, ROOT, start, write_tok
+from cli_tools import Run, gcd_program, run_here
+from command_line import ARTICLE, FOREVER, HELLO, ROOT, start, write_tok
 from executor import cli
 from executor.trace import read_trace, split_trace
 

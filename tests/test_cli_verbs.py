@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli_tools import ARTICLE, Run, gcd_program, run_here
-from command_line import ROOT
+from cli_tools import Run, gcd_program, run_here
+from command_line import ARTICLE, ROOT
 
 run = pytest.fixture(run_here)
 gcd_c = pytest.fixture(gcd_program, scope="module")

@@ -12,10 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import FOREVER, ROOT, start, transputer, write_tok
+from command_line import ADD, FOREVER, ROOT, start, transputer, write_tok
 from executor import explain
-
-ADD = ROOT / "programs" / "add.tok"
 
 
 def told(*arguments: object) -> str:

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from command_line import ROOT, transputer
+from command_line import ADD, transputer
 from executor import explain
 from executor.inside.forward import keys_of_head
 from executor.inside.picture import arcs_of, hull
 
 pytest.importorskip("matplotlib")
-
-ADD = ROOT / "programs" / "add.tok"
 
 
 def drawn(folder: Path, *options: object) -> str:

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from command_line import ARTICLE
 from compiler import isa
 from executor.scan import Scanner
 from executor.trace import Event, Kind, TraceError, TraceReader
-from test_trace import ALL_TOKENS, ARTICLE, flat, traces, value
+from test_trace import ALL_TOKENS, flat, traces, value
 
 DIGITS = (isa.digit_token(k, b) for k in range(4) for b in range(256))
 VOCABULARY = tuple(dict.fromkeys((*ALL_TOKENS, *DIGITS, "i32.add", "data(00)")))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command_line import ARTICLE
 from compiler import isa
 from compiler.errors import TransputerError
 from compiler.program import Origin, Program
@@ -17,13 +18,6 @@ from executor.listing import pretty_line
 from executor.replay import Replay, replay
 from executor.trace import Kind, TraceError, TraceReader, read_trace, split_trace
 
-ARTICLE = """\
-03 00 00 00 commit(+1,sts=1,bt=0)
-05 00 00 00 commit(+1,sts=1,bt=0)
-08 00 00 00 commit(-1,sts=1,bt=0)
-out(08)
-halt
-"""
 ARTICLE_PROGRAM = (
     "{ i32.const 03 00 00 00 i32.const 05 00 00 00 i32.add 00 00 00 00 output 00 00 00 00 "
     "halt 00 00 00 00 }"

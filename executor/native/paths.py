@@ -16,7 +16,7 @@ from executor.native.again import FARTHEST
 from executor.native.columns import Mask
 from executor.native.exprs import Expr, Key, Unsuitable
 from executor.native.forms import HERE
-from executor.native.nodes import AddTo, Nearest, Weight
+from executor.native.nodes import Nearest, Weight
 from executor.native.outputs import TOKEN, write_rivals
 from executor.native.places import gates
 from executor.native.positions import Spot
@@ -96,10 +96,9 @@ class Paths:
 
     def __init__(self, splits: Splits) -> None:
         self.splits, self.program, self.shared = splits, splits.program, splits.shared
-        self._sums = [name for name, e in self.program.effects.items() if isinstance(e, AddTo)]
         self.early = [self._early(mask) for mask in splits.own]
         great = [i for i, mask in enumerate(splits.own) if self._is_great(mask)]
-        early = all(self.early[i].committed.issuperset(self._sums) for i in great)
+        early = all(self.early[i].committed.issuperset(self.shared.sums) for i in great)
         if self.shared.restless or not early:
             great = []
         members = [tuple(great)] if great else []
@@ -156,7 +155,7 @@ class Paths:
             tail.done = set.intersection(*(self.early[i].done for i in own))
             tail.committed = set.intersection(*(self.early[i].committed for i in own))
             tail.retry = "again"
-        quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self._sums)
+        quiet = all(tail.linear(tail.added(name)).constant == 0.0 for name in self.shared.sums)
         if splits.place is None:
             still = quiet and not self._is_great(mask)
             return Group(own, latest, tail.child(), tail.child(), tail, HERE, (), still)
@@ -200,7 +199,7 @@ class Paths:
         if not isinstance(node, Nearest):
             return None
         query = tail.linear(node.query)
-        return query.key if all(name in self._sums for _, name in query.terms) else None
+        return query.key if all(name in self.shared.sums for _, name in query.terms) else None
 
     # Leaves
 
